@@ -1,0 +1,55 @@
+"""What can go wrong, each kind saying what to do next."""
+
+from __future__ import annotations
+
+
+class RankerError(Exception):
+    """Base of all errors of this package; ``retryable`` says whether trying again can help."""
+
+    retryable = False
+
+
+class BadInput(RankerError):
+    """A file or an option is wrong. ``problems`` holds one readable line each."""
+
+    def __init__(self, problems: list[str] | str):
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class UnknownMethod(RankerError):
+    """The registry has no method of that name."""
+
+
+class MissingDependency(RankerError):
+    """A method needs a package or a setting that is not there; the text says what to install."""
+
+
+class TransportError(RankerError):
+    """The server could not be reached, was busy or too slow, within the whole deadline."""
+
+    retryable = True
+
+
+class TruncatedReply(RankerError):
+    """The answer ran into the token limit even with the larger budget."""
+
+    def __init__(self, message: str, raw: str = ""):
+        self.raw = raw
+        super().__init__(message)
+
+
+class MalformedReply(RankerError):
+    """No valid answer within the correction budget. ``raw`` is the last reply as it came."""
+
+    def __init__(self, message: str, raw: str = ""):
+        self.raw = raw
+        super().__init__(message)
+
+
+class PermanentError(RankerError):
+    """The server refused for good (4xx): ``status`` and its own words."""
+
+    def __init__(self, message: str, status: int | None = None):
+        self.status = status
+        super().__init__(message)
