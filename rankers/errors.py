@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rankers.values import Usage
+
 
 class RankerError(Exception):
     """Base of all errors of this package; ``retryable`` says whether trying again can help."""
@@ -32,10 +34,14 @@ class TransportError(RankerError):
 
 
 class TruncatedReply(RankerError):
-    """The answer ran into the token limit even with the larger budget."""
+    """The answer ran into the token limit even with the larger budget.
 
-    def __init__(self, message: str, raw: str = ""):
+    ``raw`` is what came, ``usage`` what it cost: truncated answers are paid for as well.
+    """
+
+    def __init__(self, message: str, raw: str = "", usage: Usage | None = None):
         self.raw = raw
+        self.usage = usage or Usage()
         super().__init__(message)
 
 

@@ -1,0 +1,71 @@
+"""The contract with the export: every column of its tables, named once.
+
+The export writes from these lists, the codebook is printed from them, and the loader checks
+against them.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from analysis.column import Column
+from analysis.people_columns import CLAIM_COLUMNS, PARTICIPANT_COLUMNS
+from analysis.trial_columns import EVENT_COLUMNS, TRIAL_COLUMNS
+
+FORMAT_VERSION = "1"
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "trials": TRIAL_COLUMNS,
+    "events": EVENT_COLUMNS,
+    "claims": CLAIM_COLUMNS,
+    "participants": PARTICIPANT_COLUMNS,
+}
+
+CODEBOOK_COLUMNS = (
+    "table",
+    "name",
+    "type",
+    "unit",
+    "allowed",
+    "missing",
+    "origin",
+    "formula",
+    "meaning",
+    "format_version",
+)
+
+
+def columns_of(table: str) -> tuple[Column, ...]:
+    """Columns of ``trials``, ``events``, ``claims`` or ``participants``, in file order.
+
+    Raises ValueError for another table.
+    """
+    if table not in TABLES:
+        raise ValueError(f"no table {table!r}; the export has {', '.join(TABLES)}")
+    return TABLES[table]
+
+
+def names_of(table: str) -> list[str]:
+    """Names of a table's columns, in file order."""
+    return [column.name for column in columns_of(table)]
+
+
+def codebook() -> pd.DataFrame:
+    """One row a column of every exported table (statistics.md 1.4), all of it text."""
+    rows = [
+        (
+            column.table,
+            column.name,
+            column.kind,
+            column.unit,
+            column.allowed_text,
+            column.missing,
+            column.origin,
+            column.formula,
+            column.meaning,
+            FORMAT_VERSION,
+        )
+        for columns in TABLES.values()
+        for column in columns
+    ]
+    return pd.DataFrame(rows, columns=list(CODEBOOK_COLUMNS))

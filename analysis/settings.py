@@ -1,0 +1,130 @@
+"""The study's settings that the analysis needs (statistics.md 1.3); nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from analysis.errors import BadTable
+from analysis.trial_columns import CANT_DECIDE, DECISIONS, INTERFACES
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """What study.json says about the design and the scoring.
+
+    ``interfaces`` holds the interface of those conditions whose settings name it;
+    ``time_cap_s`` is the pre-registered cap of active time in seconds, None without one.
+    """
+
+    study_id: str
+    subsets: int
+    replications: int
+    conditions: tuple[str, ...]
+    trials_per_participant: int
+    response_options: tuple[str, ...]
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    time_cap_s: float | None = None
+    preregistered: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The response options that are labels: all but ``cant_decide``."""
+        return tuple(option for option in self.response_options if option != CANT_DECIDE)
+
+    @property
+    def scores_partial(self) -> bool:
+        """Whether a partially supported claim has a right button (statistics.md 2.4)."""
+        return "partially_supported" in self.response_options
+
+
+def parse_settings(study: Mapping[str, Any], source: str = "study.json") -> StudySettings:
+    """Read and check a study's settings.
+
+    ``conditions`` may be names, or objects with ``name`` and ``interface``. Raises BadTable that
+    names every missing or wrong field.
+    """
+    if not isinstance(study, Mapping):
+        raise BadTable(f"{source}: not an object of settings; give the study's study.json")
+    problems: list[str] = []
+    study_id = study.get("study_id")
+    if not isinstance(study_id, str) or not study_id:
+        problems.append(f"{source}: study_id: missing; give the study's short name")
+    numbers = {
+        key: _whole(study, key, source, problems)
+        for key in ("subsets", "replications", "trials_per_participant")
+    }
+    names, interfaces = _conditions(study.get("conditions"), source, problems)
+    options = _options(study.get("response_options"), source, problems)
+    preregistered = study.get("preregistered") or {}
+    if not isinstance(preregistered, Mapping):
+        problems.append(f"{source}: preregistered: not an object; write {{}} for none")
+        preregistered = {}
+    cap = preregistered.get("time_cap_s")
+    if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float) or cap <= 0):
+        problems.append(f"{source}: preregistered.time_cap_s: {cap!r} is no number of seconds")
+    if problems:
+        raise BadTable(problems)
+    return StudySettings(
+        study_id=str(study_id),
+        conditions=names,
+        interfaces=interfaces,
+        response_options=options,
+        time_cap_s=None if cap is None else float(cap),
+        preregistered=preregistered,
+        **numbers,
+    )
+
+
+def _whole(study: Mapping[str, Any], key: str, source: str, problems: list[str]) -> int:
+    """The whole number above 0 under ``key``; a problem and 0 where there is none."""
+    value = study.get(key)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    problems.append(f"{source}: {key}: {value!r} is no whole number above 0")
+    return 0
+
+
+def _conditions(
+    value: Any, source: str, problems: list[str]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Names of the conditions in study order, and the interfaces that are stated."""
+    interfaces: dict[str, str] = {}
+    names: list[str] = []
+    for item in value if isinstance(value, list) else []:
+        name = item.get("name") if isinstance(item, Mapping) else item
+        if not isinstance(name, str) or not name:
+            problems.append(f"{source}: conditions: {item!r} has no name")
+            continue
+        names.append(name)
+        interface = item.get("interface") if isinstance(item, Mapping) else None
+        if interface in INTERFACES:
+            interfaces[name] = interface
+        elif interface is not None:
+            problems.append(
+                f"{source}: conditions: {name}: interface {interface!r} is none of "
+                f"{', '.join(INTERFACES)}"
+            )
+    if not names:
+        problems.append(f"{source}: conditions: missing; list the names of the conditions")
+    elif len(set(names)) < len(names):
+        problems.append(f"{source}: conditions: a name occurs twice in {', '.join(names)}")
+    return tuple(names), interfaces
+
+
+def _options(value: Any, source: str, problems: list[str]) -> tuple[str, ...]:
+    """The response options, which must include ``cant_decide`` and at least one label."""
+    options = tuple(value) if isinstance(value, list) else ()
+    unknown = [option for option in options if option not in DECISIONS]
+    if unknown:
+        problems.append(
+            f"{source}: response_options: {', '.join(map(repr, unknown))} unknown; "
+            f"use {', '.join(DECISIONS)}"
+        )
+    elif CANT_DECIDE not in options or len(options) < 2 or len(set(options)) < len(options):
+        problems.append(
+            f"{source}: response_options: {list(options)!r} must list cant_decide and the labels, "
+            "each once"
+        )
+    return options

@@ -1,0 +1,134 @@
+"""An LLM orders candidates by choosing the next sentence, given those already chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from rankers.asking import ask
+from rankers.base import Ranker
+from rankers.errors import BadInput, RankerError
+from rankers.llm import LLM
+from rankers.prompts import (
+    LAYOUTS,
+    PAPER,
+    PAPER_VERSION,
+    STABLE,
+    STABLE_VERSION,
+    Question,
+    ids_schema,
+    paper_question,
+    stable_question,
+)
+from rankers.replies import parse_pick
+from rankers.values import FALLBACK, JUDGED, SEED, Ranking, Usage
+
+#: One number in brackets, and room for a short remark; a longer reply gets a second chance.
+PICK_TOKENS = 256
+
+_QUESTIONS: dict[str, Callable[[str, Sequence[str], Sequence[int]], Question]] = {
+    STABLE: stable_question,
+    PAPER: paper_question,
+}
+_VERSIONS = {STABLE: STABLE_VERSION, PAPER: PAPER_VERSION}
+
+
+class IncrementalLLM(Ranker):
+    """Greedy order by one question a position (evidence-ranking paper, C.2).
+
+    ``depth`` positions are asked for (0: all), the rest is the seed order with origin ``seed``.
+    A position gets at most ``attempts`` requests; without a usable reply it takes the next
+    sentence of the seed order with origin ``fallback``, and the run goes on. The seed order is
+    that of ``seed_ranker`` (reading order if it fails); layout ``paper`` takes reading order, as
+    the paper does. The last remaining sentence needs no question; it counts as judged when
+    ``depth`` reaches it. A TransportError or PermanentError ends the ranking; with a response
+    store a later run pays only for what is missing.
+    """
+
+    name: ClassVar[str] = "incremental_llm"
+
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        seed_ranker: Ranker,
+        layout: str = STABLE,
+        depth: int = 6,
+        attempts: int = 5,
+        temperature: float = 0.0,
+    ):
+        problems = []
+        if layout not in LAYOUTS:
+            problems.append(f"layout: {layout!r} is unknown, choose one of {', '.join(LAYOUTS)}")
+        if depth < 0:
+            problems.append(f"depth: {depth} is below 0 (0 asks for every position)")
+        if attempts < 1:
+            problems.append(f"attempts: {attempts} is below 1")
+        if problems:
+            raise BadInput(problems)
+        self.llm = llm
+        self.seed_ranker = seed_ranker
+        self.layout = layout
+        self.depth = depth
+        self.attempts = attempts
+        self.temperature = temperature
+        self.model = llm.model
+        self.prompt_version = _VERSIONS[layout]
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """Layout, depth, attempts, temperature and the order that fills gaps."""
+        fills = "document_order" if self.layout == PAPER else repr(self.seed_ranker)
+        return {
+            "layout": self.layout,
+            "depth": self.depth,
+            "attempts": self.attempts,
+            "temperature": self.temperature,
+            "seed_order": fills,
+        }
+
+    def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
+        """Ask position by position. See the class for what fills the gaps."""
+        n = len(candidates)
+        if n <= 1:
+            return Ranking.judged(range(n))
+        left, usage = self._seed_order(claim, candidates)
+        order: list[int] = []
+        origins: list[str] = []
+        for _ in range(min(self.depth, n) or n):
+            picked: int | None = left[0]
+            if len(left) > 1:
+                picked, cost = self._pick(claim, candidates, order)
+                usage += cost
+            order.append(left[0] if picked is None else picked)
+            origins.append(FALLBACK if picked is None else JUDGED)
+            left.remove(order[-1])
+        return Ranking((*order, *left), (*origins, *[SEED] * len(left)), usage=usage)
+
+    def _seed_order(self, claim: str, candidates: Sequence[str]) -> tuple[list[int], Usage]:
+        """The cheap order that fills gaps, and its cost."""
+        reading_order = list(range(len(candidates)))
+        if self.layout == PAPER:
+            return reading_order, Usage()
+        try:
+            seed = self.seed_ranker.rank(claim, candidates)
+        except RankerError:
+            return reading_order, Usage()
+        return list(seed.order), seed.usage
+
+    def _pick(
+        self, claim: str, candidates: Sequence[str], chosen: Sequence[int]
+    ) -> tuple[int | None, Usage]:
+        """The position the model chooses next, None if it names none, and the cost."""
+        question = _QUESTIONS[self.layout](claim, candidates, chosen)
+        n = len(question.options)
+        number, usage = ask(
+            self.llm,
+            question.messages,
+            lambda reply: parse_pick(reply.text, n, question.used, reasoning=reply.reasoning),
+            max_tokens=PICK_TOKENS,
+            attempts=self.attempts,
+            temperature=self.temperature,
+            schema=ids_schema(n),
+        )
+        return (None if number is None else question.options[number - 1]), usage

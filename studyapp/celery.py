@@ -1,0 +1,50 @@
+"""The Celery app: a bell for precompute jobs, over files or Redis."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "studyapp.settings")
+
+
+def filesystem_options(data_dir: str) -> dict[str, str]:
+    """Folders of the file-based transport: one for messages in both directions, one for control."""
+    queue = os.path.join(data_dir, "broker", "queue")
+    control = os.path.join(data_dir, "broker", "control")
+    for folder in (queue, control):
+        os.makedirs(folder, exist_ok=True)
+    return {"data_folder_in": queue, "data_folder_out": queue, "control_folder": control}
+
+
+app = Celery("studyapp")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+
+
+def _configure(sender: Celery, **_: object) -> None:
+    from django.conf import settings
+
+    sender.conf.update(
+        task_ignore_result=True,
+        # The job row is the truth: a message is acknowledged at once, a lost one is rung again.
+        task_acks_late=False,
+        worker_prefetch_multiplier=1,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        broker_connection_retry_on_startup=True,
+        task_serializer="json",
+        accept_content=["json"],
+        timezone="UTC",
+        # Nothing depends on beat: workers, commands and pages look for expired leases themselves.
+        beat_schedule={"ring-due": {"task": "suffice.ring_due", "schedule": 60.0}},
+        beat_schedule_filename=str(settings.DATA_DIR / "celerybeat-schedule"),
+    )
+    if settings.CELERY_BROKER_URL.startswith("filesystem:"):
+        sender.conf.broker_transport_options = filesystem_options(str(settings.DATA_DIR))
+        # Files know no broadcast: mingle and gossip would only wait for answers that never come.
+        sender.conf.worker_enable_remote_control = False
+
+
+app.on_after_configure.connect(_configure)
+app.autodiscover_tasks(["studyapp"])

@@ -1,0 +1,209 @@
+"""A study's settings from a file, checked field by field; the schema of study.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from studyapp.domain.lifecycle import add_condition, check_slug
+from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
+from studyapp.errors import StudyError
+from studyapp.models import Study
+
+#: Fields of study.json that describe what happened, not what to set up; ignored when read.
+DESCRIPTIVE = frozenset(
+    {
+        "format_version",
+        "study_id",
+        "trials_per_participant",
+        "contrast",
+        "hashes",
+        "frozen",
+        "software",
+        "state",
+        "created_at",
+        "opened_at",
+        "closed_at",
+        "deviations",
+        "code",
+        "slug",
+        "n_claims",
+        "withdrawn",
+    }
+)
+
+
+def read_configuration(path: Path) -> dict[str, Any]:
+    """The JSON object in ``path``. Raises StudyError when it is none."""
+    try:
+        configuration = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise StudyError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise StudyError(f"{path}: not UTF-8; save the file as UTF-8.") from None
+    except json.JSONDecodeError as error:
+        raise StudyError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
+    if not isinstance(configuration, dict):
+        raise StudyError(f"{path}: the file must hold one JSON object.")
+    return configuration
+
+
+def create_study(
+    slug: str,
+    *,
+    title: str | None = None,
+    configuration: dict[str, Any] | None = None,
+    owner_name: str | None = None,
+) -> Study:
+    """Create a draft with its conditions, all or nothing. Raises StudyError with every problem."""
+    check_slug(slug, "slug")
+    fields, conditions = check_configuration(configuration or {})
+    if title:
+        fields["title"] = title
+    fields.setdefault("title", slug)
+    owner = None
+    if owner_name:
+        owner = get_user_model().objects.filter(username=owner_name).first()
+        if owner is None:
+            raise StudyError(f"no user {owner_name!r}: create one with createsuperuser.")
+    with transaction.atomic():
+        if Study.objects.filter(slug=slug).exists():
+            raise StudyError(f"study {slug!r} exists already: choose another slug.")
+        study = Study.objects.create(slug=slug, owner=owner, **fields)
+        for condition in conditions:
+            add_condition(study, **condition)
+    return study
+
+
+def check_configuration(
+    configuration: dict[str, Any],
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Split a configuration into model fields and conditions. Raises StudyError, a line a field."""
+    problems: list[str] = []
+    fields: dict[str, Any] = {}
+    for name, value in configuration.items():
+        if name in DESCRIPTIVE or name == "conditions":
+            continue
+        check = _CHECKS.get(name)
+        if check is None:
+            known = ", ".join(sorted([*_CHECKS, "conditions"]))
+            problems.append(f"field {name}: not known; known are {known}")
+            continue
+        field_name, test, wanted = check
+        if test(value):
+            fields[field_name] = value
+        else:
+            problems.append(f"field {name}: must be {wanted}")
+    conditions = _check_conditions(configuration.get("conditions", []), problems)
+    if problems:
+        raise StudyError(problems)
+    # The counts of subsets and replications are set by the schedule; a draft only remembers them.
+    fields.pop("n_replications", None)
+    return fields, conditions
+
+
+def _check_conditions(given: Any, problems: list[str]) -> list[dict[str, Any]]:
+    if not isinstance(given, list):
+        problems.append("field conditions: must be a list")
+        return []
+    conditions = []
+    for number, item in enumerate(given, start=1):
+        if not isinstance(item, dict):
+            problems.append(f"field conditions, number {number}: must be an object")
+            continue
+        unknown = set(item) - _CONDITION_FIELDS
+        missing = {"name", "interface", "method"} - set(item)
+        for name in sorted(unknown):
+            problems.append(f"field conditions, number {number}: {name} is not known")
+        for name in sorted(missing):
+            problems.append(f"field conditions, number {number}: {name} is missing")
+        if not unknown and not missing:
+            conditions.append(
+                item
+                | {
+                    "model": item.get("model") or "",
+                    "embedder": item.get("embedder") or "",
+                    "params": item.get("params") or {},
+                }
+            )
+    return conditions
+
+
+_CONDITION_FIELDS = {"name", "interface", "method", "model", "embedder", "params"}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _is_short_text(value: Any) -> bool:
+    return _is_text(value) and 0 < len(value) <= 200
+
+
+def _is_code(value: Any) -> bool:
+    return _is_text(value) and len(value) <= 60
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_text(text) for text in value.values())
+
+
+def _is_options(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(set(map(str, value))) == len(value)
+        and set(map(str, value)) <= set(Decision.values)
+        and {"supported", "refuted", "cant_decide"} <= set(map(str, value))
+    )
+
+
+def _is_margin(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
+
+
+def _is_lease(value: Any) -> bool:
+    return _is_count(value) and value >= 1
+
+
+_CHECKS: dict[str, tuple[str, Any, str]] = {
+    "title": ("title", _is_short_text, "a text of 1 to 200 characters"),
+    "lang": ("lang", _is_short_text, "a language tag such as en"),
+    "protocol": ("protocol", lambda v: v in Protocol.values, " or ".join(Protocol.values)),
+    "texts": ("texts", _is_texts, "an object of texts"),
+    "completion_code": ("completion_code", _is_code, "a text of at most 60 characters"),
+    "response_options": (
+        "response_options",
+        _is_options,
+        "a list with supported, refuted, cant_decide and, if wanted, partially_supported",
+    ),
+    "shows_total": ("shows_total", lambda v: isinstance(v, bool), "true or false"),
+    "confirms_decision": ("confirms_decision", lambda v: isinstance(v, bool), "true or false"),
+    "lease_minutes": ("lease_minutes", _is_lease, "a whole number of minutes, 1 or more"),
+    "order_policy": (
+        "order_policy",
+        lambda v: v in OrderPolicy.values,
+        " or ".join(OrderPolicy.values),
+    ),
+    "condition_policy": (
+        "condition_policy",
+        lambda v: v in ConditionPolicy.values,
+        " or ".join(ConditionPolicy.values),
+    ),
+    "subsets": ("n_subsets", _is_count, "a whole number"),
+    "replications": ("n_replications", _is_count, "a whole number"),
+    "seed": ("seed", _is_seed, "a whole number of at least 0"),
+    "non_inferiority_margin": ("non_inferiority_margin", _is_margin, "between 0 and 1"),
+    "preregistered": ("preregistered", lambda v: isinstance(v, dict), "an object"),
+}

@@ -1,0 +1,59 @@
+"""The one way a row enters the history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from studyapp.models import Event, Trial
+from studyapp.protocols import known_event_kinds
+
+#: A browser clock beyond this (about a year) is nonsense and is not kept.
+MAX_CLIENT_MS = 400 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An event before it has its place in the history."""
+
+    kind: str
+    step: int | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def append_events(
+    trial: Trial, drafts: Sequence[Draft], *, at: datetime, client_ms: int | None = None
+) -> None:
+    """Append ``drafts`` to the history of ``trial`` in one statement.
+
+    The caller holds the trial's row lock and saves ``n_events`` and ``n_steps`` afterwards. Raises
+    ValueError for a kind that the trial's protocol does not know.
+    """
+    kinds = known_event_kinds(trial.protocol)
+    for draft in drafts:
+        if draft.kind not in kinds:
+            raise ValueError(f"unknown event kind {draft.kind!r} for protocol {trial.protocol}")
+    Event.objects.bulk_create(
+        Event(
+            trial_id=trial.pk,
+            seq=trial.n_events + offset,
+            kind=draft.kind,
+            step=draft.step,
+            data=draft.data,
+            server_at=at,
+            client_ms=client_ms,
+        )
+        for offset, draft in enumerate(drafts)
+    )
+    trial.n_events += len(drafts)
+    trial.n_steps += sum(draft.step is not None for draft in drafts)
+
+
+def clean_client_ms(value: str | None) -> int | None:
+    """The browser's clock as a whole number of milliseconds, or None where it is missing or odd."""
+    if value is None or not value.isascii() or not value.isdigit() or len(value) > 15:
+        return None
+    number = int(value)
+    return number if number <= MAX_CLIENT_MS else None

@@ -1,0 +1,209 @@
+"""A study's life: create, add conditions, open, pause, resume, close."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_slug
+from django.db import transaction
+from django.utils import timezone
+
+import rankers
+from studyapp.domain.progress import missing_evidence
+from studyapp.domain.schedule import balance_of
+from studyapp.domain.texts import with_default_texts
+from studyapp.enums import Interface, StudyState
+from studyapp.errors import NotEditable, NotReady, StudyError
+from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
+from studyapp.protocols.verification import default_options
+
+KIND_OF_INTERFACE = {Interface.INCREMENTAL: "ranker", Interface.ALL_AT_ONCE: "selector"}
+
+
+def check_slug(slug: str, what: str) -> None:
+    """Raise StudyError unless ``slug`` is made of letters, digits, hyphens and underscores."""
+    try:
+        validate_slug(slug)
+    except ValidationError:
+        raise StudyError(
+            f"{what} {slug!r}: use letters, digits, hyphens and underscores only."
+        ) from None
+
+
+def add_condition(
+    study: Study,
+    name: str,
+    interface: str,
+    method: str,
+    *,
+    model: str = "",
+    embedder: str = "",
+    params: dict[str, Any] | None = None,
+) -> Condition:
+    """Add a named way of presenting evidence to a draft.
+
+    ``incremental`` takes rankers and ``all_at_once`` takes selectors. Raises StudyError for an
+    unknown method or parameter, NotEditable once the study has opened or is scheduled.
+    """
+    check_slug(name, "condition")
+    if interface not in Interface.values:
+        raise StudyError(f"interface {interface!r}: use {' or '.join(Interface.values)}.")
+    try:
+        info = rankers.METHODS[method]
+    except KeyError:
+        known = ", ".join(sorted(rankers.METHODS))
+        raise StudyError(f"unknown method {method!r}: use one of {known}.") from None
+    if info.kind != KIND_OF_INTERFACE[Interface(interface)]:
+        raise StudyError(
+            f"interface {interface} takes a {KIND_OF_INTERFACE[Interface(interface)]}, "
+            f"but {method} is a {info.kind}."
+        )
+    clean = check_params(method, params or {})
+    with transaction.atomic():
+        study = Study.objects.select_for_update().get(pk=study.pk)
+        if not study.is_draft:
+            raise NotEditable("The study has opened: its conditions are frozen.")
+        if study.n_replications:
+            raise NotEditable(
+                "The study has a schedule already: add conditions first, then schedule."
+            )
+        if study.conditions.filter(name=name).exists():
+            raise StudyError(f"condition {name!r} exists already: choose another name.")
+        return Condition.objects.create(
+            study=study,
+            name=name,
+            position=study.conditions.count() + 1,
+            interface=interface,
+            method=method,
+            model=model if "model" in info.needs else "",
+            embedder=embedder if "embedder" in info.needs else "",
+            params=clean,
+        )
+
+
+def check_params(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of ``method``, typed. Raises StudyError naming the wrong one."""
+    try:
+        return dict(rankers.parse_params(method, params))
+    except rankers.RankerError as error:
+        raise StudyError(str(error)) from None
+
+
+def opening_problems(study: Study) -> list[str]:
+    """Everything that keeps a study from opening, each with what to do."""
+    problems = []
+    n_claims = Claim.objects.filter(study=study).count()
+    if not n_claims:
+        problems.append("no claims: import them with import_claims")
+    if not study.conditions.exists():
+        problems.append("no condition: add one with add_condition")
+    problems += missing_evidence(study)
+    n_planned = PlannedTrial.objects.filter(slot__study=study).count()
+    if not n_planned:
+        problems.append("no schedule: make one with schedule")
+    else:
+        problems += [f"schedule: {problem}" for problem in balance_of(study).problems]
+    return problems
+
+
+def opening_warnings(study: Study) -> list[str]:
+    """What a researcher should know before opening, though it does not prevent it."""
+    warnings = []
+    if not study.completion_code:
+        warnings.append("no completion code set: one will be made")
+    if study.conditions.count() == 1:
+        warnings.append("a single condition: nothing to compare")
+    n_slots = study.slots.count()
+    if n_slots % max(study.conditions.count(), 1):
+        warnings.append(
+            "the number of slots is no multiple of the conditions: their order is not "
+            "fully counterbalanced"
+        )
+    labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
+    unscorable = labels - set(study.response_options or default_options(labels))
+    if unscorable:
+        warnings.append(
+            f"claims labelled {', '.join(sorted(unscorable))} have no such answer: not scorable"
+        )
+    return warnings
+
+
+def open_study(study: Study) -> Study:
+    """Freeze the study and let participants in. Raises NotReady with every problem."""
+    with transaction.atomic():
+        study = Study.objects.select_for_update().get(pk=study.pk)
+        if not study.is_draft:
+            raise NotEditable(f"The study is {study.get_state_display().lower()} already.")
+        problems = opening_problems(study)
+        if problems:
+            raise NotReady(problems)
+        if not study.response_options:
+            labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
+            study.response_options = default_options(labels)
+        if not study.completion_code:
+            study.completion_code = f"S-{study.code[:6].upper()}"
+        study.texts = with_default_texts(study.texts)
+        study.state = StudyState.OPEN
+        study.opened_at = timezone.now()
+        study.frozen = freeze_record(study)
+        study.save()
+    return study
+
+
+def set_state(study: Study, state: str, *, allowed_from: Iterable[str]) -> None:
+    """Pause, resume or close, by a guarded update. Raises NotEditable from any other state."""
+    now = timezone.now() if state == StudyState.CLOSED else None
+    changed = Study.objects.filter(pk=study.pk, state__in=list(allowed_from)).update(
+        state=state, closed_at=now
+    )
+    if not changed:
+        raise NotEditable(f"The study cannot become {state} from its present state.")
+
+
+def freeze_record(study: Study) -> dict[str, Any]:
+    """Hashes of claims, evidence, schedule and texts, and the software's version."""
+    claims = Claim.objects.filter(study=study).order_by("position")
+    rankings = Ranking.objects.filter(condition__study=study)
+    selections = Selection.objects.filter(condition__study=study)
+    keys = ("condition__name", "claim__claim_id")
+    schedule = PlannedTrial.objects.filter(slot__study=study).order_by(
+        "slot__replication", "slot__number", "position"
+    )
+    return {
+        "claims": _digest(claims.values_list("claim_id", "digest")),
+        "rankings": _digest(rankings.order_by(*keys).values_list(*keys, "order")),
+        "selections": _digest(selections.order_by(*keys).values_list(*keys, "selected")),
+        "schedule": _digest(
+            schedule.values_list(
+                "slot__replication",
+                "slot__number",
+                "position",
+                "claim__claim_id",
+                "condition__name",
+            )
+        ),
+        "texts": _digest(sorted(study.texts.items())),
+        "seed": study.seed,
+        "software": f"suffice {software_version()}",
+    }
+
+
+def software_version() -> str:
+    """The version of Suffice that runs."""
+    try:
+        return version("suffice")
+    except PackageNotFoundError:
+        return "0.1.0"
+
+
+def _digest(rows: Iterable[Any]) -> str:
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()

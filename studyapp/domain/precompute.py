@@ -1,0 +1,315 @@
+"""Precompute: run a condition's method on a claim and store the result once.
+
+The job row is the truth (queued, leased until, done, failed). A Celery message is a bell that says
+"look at this row"; it may be lost with a killed worker or ring twice. Rows whose lease ran out, and
+queued rows whose bell was lost, are found by ``ring_due`` whenever somebody looks.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import close_old_connections, connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+import rankers
+from studyapp.codes import random_code
+from studyapp.domain.responses import DatabaseStore
+from studyapp.enums import JobState
+from studyapp.errors import NotReady, StudyError
+from studyapp.models import (
+    Candidate,
+    Claim,
+    Condition,
+    PrecomputeJob,
+    Ranking,
+    Selection,
+    Study,
+)
+
+logger = logging.getLogger(__name__)
+
+#: A job whose worker died this often is failed instead of killing the next one.
+MAX_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A worker's hold on a job."""
+
+    job_id: int
+    token: str
+
+
+def lease_period() -> timedelta:
+    return timedelta(seconds=settings.JOB_LEASE_SECONDS)
+
+
+# ---- queueing ------------------------------------------------------------------------------------
+
+
+def queue_jobs(study: Study, *, retry_failed: bool = True) -> int:
+    """Make sure that every claim and condition without a result has a queued job; ring for them.
+
+    Returns how many jobs are now waiting. Raises NotReady without claims or conditions.
+    """
+    conditions = list(study.conditions.all())
+    claim_ids = list(Claim.objects.filter(study=study).values_list("id", flat=True))
+    if not claim_ids:
+        raise NotReady("The study has no claims: import them first (import_claims).")
+    if not conditions:
+        raise NotReady("The study has no conditions: add them first (add_condition).")
+    with transaction.atomic():
+        for condition in conditions:
+            PrecomputeJob.objects.bulk_create(
+                (PrecomputeJob(condition=condition, claim_id=pk) for pk in claim_ids),
+                ignore_conflicts=True,
+                batch_size=1000,
+            )
+        if retry_failed:
+            PrecomputeJob.objects.filter(condition__study=study, state=JobState.FAILED).update(
+                state=JobState.QUEUED, rung_at=None, n_attempts=0
+            )
+    ring_due(study)
+    return PrecomputeJob.objects.filter(condition__study=study, state=JobState.QUEUED).count()
+
+
+def retry_job(job: PrecomputeJob) -> None:
+    """Queue one failed job again. Raises StudyError when it is not failed."""
+    changed = PrecomputeJob.objects.filter(pk=job.pk, state=JobState.FAILED).update(
+        state=JobState.QUEUED, rung_at=None, n_attempts=0
+    )
+    if not changed:
+        raise StudyError("Only a failed claim can be retried.")
+    ring_due(job.condition.study)
+
+
+def ring_due(study: Study | None = None) -> int:
+    """Queue rows whose lease ran out, and ring for queued rows that no bell is known for.
+
+    A row that was rung is rung again only after a lease period in which no job of its study is
+    held by anybody: while workers are busy, the earlier bell is still on its way. Returns the
+    number of bells.
+    """
+    now = timezone.now()
+    jobs = PrecomputeJob.objects.all()
+    if study is not None:
+        jobs = jobs.filter(condition__study=study)
+    _requeue_expired(jobs, now)
+    busy = set(
+        jobs.filter(state=JobState.LEASED, lease_until__gte=now)
+        .values_list("condition__study_id", flat=True)
+        .distinct()
+    )
+    stale = Q(rung_at__lt=now - lease_period()) & ~Q(condition__study_id__in=busy)
+    due = list(
+        jobs.filter(state=JobState.QUEUED)
+        .filter(Q(rung_at__isnull=True) | stale)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+    return _ring(due, now)
+
+
+def _requeue_expired(jobs: Any, now: datetime) -> None:
+    expired = jobs.filter(state=JobState.LEASED, lease_until__lt=now)
+    ids = list(expired.values_list("pk", flat=True))
+    if not ids:
+        return
+    fresh = {"lease_token": "", "lease_until": None}
+    mine = PrecomputeJob.objects.filter(pk__in=ids, state=JobState.LEASED, lease_until__lt=now)
+    mine.filter(n_attempts__gte=MAX_ATTEMPTS).update(
+        state=JobState.FAILED,
+        finished_at=now,
+        error=f"the worker ended without an answer {MAX_ATTEMPTS} times",
+        **fresh,
+    )
+    mine.update(state=JobState.QUEUED, rung_at=None, **fresh)
+
+
+def _ring(job_ids: Iterable[int], now: datetime) -> int:
+    from studyapp.tasks import prepare
+
+    job_ids = list(job_ids)
+    # Marked first: a second caller at the same moment does not ring again.
+    for start in range(0, len(job_ids), 500):
+        PrecomputeJob.objects.filter(pk__in=job_ids[start : start + 500]).update(rung_at=now)
+    for job_id in job_ids:
+        try:
+            prepare.delay(job_id)
+        except Exception as error:  # kombu raises its own and each transport's errors
+            PrecomputeJob.objects.filter(pk__in=job_ids, state=JobState.QUEUED).update(rung_at=None)
+            raise StudyError(
+                f"The message broker cannot be reached ({error}). The jobs are queued in the "
+                "database and run once it answers."
+            ) from error
+    return len(job_ids)
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def run_job(job_id: int) -> bool:
+    """Take the job, run its method, store the result. A second delivery returns False at once."""
+    lease = take_job(job_id)
+    if lease is None:
+        return False
+    job = PrecomputeJob.objects.select_related("condition", "claim").get(pk=job_id)
+    started = time.monotonic()
+    with _kept(lease):
+        try:
+            result, method = _compute(job)
+        except rankers.RankerError as error:
+            return fail_job(lease, str(error), getattr(error, "raw", ""))
+        except Exception as error:
+            logger.exception("precompute of claim %s failed", job.claim.claim_id)
+            return fail_job(lease, f"{type(error).__name__}: {error}")
+        return store_result(lease, job, method, result, time.monotonic() - started)
+
+
+def take_job(job_id: int) -> Lease | None:
+    """Lease a queued (or expired) job by a guarded update, or None when it is not to be had."""
+    now = timezone.now()
+    lease = Lease(job_id, random_code(20))
+    free = Q(state=JobState.QUEUED) | Q(state=JobState.LEASED, lease_until__lt=now)
+    with transaction.atomic():
+        job = PrecomputeJob.objects.select_for_update().filter(free, pk=job_id).first()
+        if job is None:
+            return None
+        job.state = JobState.LEASED
+        job.lease_token = lease.token
+        job.lease_until = now + lease_period()
+        job.n_attempts += 1
+        job.save(update_fields=["state", "lease_token", "lease_until", "n_attempts"])
+    return lease
+
+
+def renew_lease(lease: Lease) -> bool:
+    """Hold the job for another period; False when it is no longer ours."""
+    changed = _held(lease).update(lease_until=timezone.now() + lease_period())
+    return bool(changed)
+
+
+def store_result(
+    lease: Lease,
+    job: PrecomputeJob,
+    method: rankers.Ranker | rankers.Selector,
+    result: rankers.Ranking | rankers.Selection,
+    seconds: float,
+) -> bool:
+    """Write the result and finish the job in one transaction; False when the lease was lost."""
+    common = {
+        "condition": job.condition,
+        "claim": job.claim,
+        "method": method.name,
+        "model": method.model or "",
+        "prompt_version": method.prompt_version or "",
+        "params": dict(method.params),
+        "status": result.status,
+        "n_calls": result.usage.calls,
+        "prompt_tokens": result.usage.prompt_tokens,
+        "cached_prompt_tokens": result.usage.cached_prompt_tokens,
+        "completion_tokens": result.usage.completion_tokens,
+        "seconds": seconds,
+    }
+    with transaction.atomic():
+        if not _finish(lease, JobState.DONE):
+            return False
+        if isinstance(result, rankers.Ranking):
+            Ranking.objects.create(
+                **common,
+                order=list(result.order),
+                origins=list(result.origins),
+                scores=None if result.scores is None else list(result.scores),
+                fallback_from=result.fallback_from,
+            )
+        else:
+            Selection.objects.create(**common, selected=list(result.selected))
+    return True
+
+
+def fail_job(lease: Lease, error: str, raw_reply: str = "") -> bool:
+    """End the job with the reason and the raw reply, if there was one. Returns False."""
+    # PostgreSQL's text knows no U+0000; a reply may hold anything.
+    clean = {"error": error.replace("\0", "\\0"), "raw_reply": raw_reply.replace("\0", "\\0")}
+    _finish(lease, JobState.FAILED, **clean)
+    return False
+
+
+def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
+    """The ranker or selector behind a condition. Raises RankerError."""
+    llm = None
+    if "model" in rankers.METHODS[condition.method].needs:
+        from rankers.llm import LLM
+
+        llm = LLM.from_environment(condition.model or None, store=DatabaseStore())
+    return rankers.build(
+        condition.method,
+        model=condition.model or None,
+        embedder=condition.embedder or None,
+        params=condition.params,
+        llm=llm,
+    )
+
+
+def _compute(job: PrecomputeJob) -> tuple[Any, rankers.Ranker | rankers.Selector]:
+    method = build_method(job.condition)
+    texts = list(
+        Candidate.objects.filter(claim=job.claim)
+        .order_by("position")
+        .values_list("text", flat=True)
+    )
+    if isinstance(method, rankers.Ranker):
+        return method.rank(job.claim.text, texts), method
+    return method.select(job.claim.text, texts), method
+
+
+def _held(lease: Lease) -> Any:
+    return PrecomputeJob.objects.filter(
+        pk=lease.job_id, state=JobState.LEASED, lease_token=lease.token
+    )
+
+
+def _finish(lease: Lease, state: str, **fields: Any) -> bool:
+    changed = _held(lease).update(
+        state=state,
+        lease_token="",
+        lease_until=None,
+        finished_at=timezone.now(),
+        **({"error": "", "raw_reply": ""} | fields),
+    )
+    return bool(changed)
+
+
+@contextmanager
+def _kept(lease: Lease):
+    """Renew the lease from a thread of its own while the method works."""
+    done = threading.Event()
+
+    def keep() -> None:
+        while not done.wait(settings.JOB_LEASE_SECONDS / 3):
+            try:
+                if not renew_lease(lease):
+                    return
+            except Exception:
+                logger.exception("the lease of job %s could not be renewed", lease.job_id)
+            finally:
+                close_old_connections()
+        connection.close()
+
+    thread = threading.Thread(target=keep, name=f"lease-{lease.job_id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(timeout=5)

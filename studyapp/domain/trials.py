@@ -1,0 +1,240 @@
+"""What a participant does: start, reveal, decide. Each is idempotent and committed before answered.
+
+A request names the trial and the rank it speaks of. What is already done is not done again, and a
+page older than the stored state raises StalePage, which the views answer with the true state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from studyapp.domain.events import Draft, append_events
+from studyapp.enums import EnrolmentState, EventKind, TrialState
+from studyapp.errors import BadLink, NotOpen, StalePage
+from studyapp.models import Enrolment, PlannedTrial, Trial
+from studyapp.protocols import rules_for
+
+#: States in which a run may still act.
+RUNNING = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE)
+#: Most visibility events kept for one trial: a page that flickers for ever fills no disk.
+MAX_VISIBILITY_EVENTS = 2000
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """The outcome of a reveal: the trial as stored, and whether this request moved it."""
+
+    trial: Trial
+    is_new: bool
+
+
+def find_run(token: str) -> Enrolment:
+    """The enrolment behind a run token, with its slot, study and participant. Raises BadLink."""
+    enrolment = Enrolment.objects.select_related("slot__study").filter(token=token).first()
+    if enrolment is None:
+        raise BadLink("This link belongs to no run of this study.")
+    return enrolment
+
+
+def open_trial_of(enrolment: Enrolment) -> Trial | None:
+    """The trial in progress, with its claim and condition, or None."""
+    return (
+        Trial.objects.select_related("claim", "condition")
+        .filter(enrolment=enrolment, state=TrialState.OPEN)
+        .first()
+    )
+
+
+def renew_lease(enrolment: Enrolment, now: datetime) -> None:
+    """Keep the slot for another lease. Raises StalePage when it was given to somebody else."""
+    lease_until = now + timedelta(minutes=enrolment.slot.study.lease_minutes)
+    kept = Enrolment.objects.filter(pk=enrolment.pk, state__in=RUNNING).update(
+        lease_until=lease_until
+    )
+    if not kept:
+        raise StalePage("Your place in this study has expired or the study is finished.")
+    enrolment.lease_until = lease_until
+
+
+def start_next_trial(token: str) -> Trial | None:
+    """Begin the run, or go on after a pause: start the next planned trial if none is open.
+
+    Returns the open trial, or None when the run is complete. Raises BadLink, NotOpen, StalePage.
+    """
+    with transaction.atomic():
+        enrolment = _lock_run(token)
+        trial = open_trial_of(enrolment)
+        if trial is not None or enrolment.state not in RUNNING:
+            return trial
+        if not enrolment.slot.study.is_open:
+            raise NotOpen("The study is paused. Your answers are stored; come back later.")
+        now = timezone.now()
+        renew_lease(enrolment, now)
+        return _start_trial_after(enrolment, _last_position(enrolment), now)
+
+
+def reveal_next(
+    token: str, trial_code: str, rank: int, *, client_ms: int | None = None
+) -> Revealed:
+    """Show the sentence at ``rank``, the one after the last shown.
+
+    A rank already shown changes nothing (a double click, a retry, a second tab). Raises StalePage
+    for a finished trial, a rank that skips one, or a rank beyond the last sentence; BadLink for a
+    trial of another run.
+    """
+    with transaction.atomic():
+        trial = _lock_trial(token, trial_code)
+        _refuse_finished(trial)
+        if rank <= trial.n_steps:
+            return Revealed(trial, is_new=False)
+        step = rules_for(trial.protocol).next_step(trial)
+        if step is None or rank != step.step:
+            raise StalePage("The page was older than what is stored; this is the current state.")
+        now = timezone.now()
+        append_events(trial, [Draft(step.kind, step.step, step.data)], at=now, client_ms=client_ms)
+        trial.save(update_fields=["n_steps", "n_events"])
+        if trial.enrolment.lease_until - now < timedelta(
+            minutes=trial.enrolment.slot.study.lease_minutes / 2
+        ):
+            renew_lease(trial.enrolment, now)
+    return Revealed(trial, is_new=True)
+
+
+def record_decision(
+    token: str,
+    trial_code: str,
+    answer: dict[str, Any],
+    *,
+    n_steps: int | None = None,
+    client_ms: int | None = None,
+) -> Trial | None:
+    """Store the answer that ends the trial and start the next one, in one transaction.
+
+    ``n_steps`` is how many sentences the page showed; a page that showed fewer than are stored is
+    stale. Returns the next open trial, or None when the run is complete (or the study paused).
+    Raises StalePage when the trial is already decided, BadAnswer for an answer that is none.
+    """
+    with transaction.atomic():
+        trial = _lock_trial(token, trial_code)
+        _refuse_finished(trial)
+        if n_steps is not None and n_steps != trial.n_steps:
+            raise StalePage(
+                "More sentences were shown in another tab. Nothing was decided yet: "
+                "this is the current state."
+            )
+        enrolment = trial.enrolment
+        study = enrolment.slot.study
+        now = timezone.now()
+        renew_lease(enrolment, now)
+        rules_for(trial.protocol).store_answer(trial, study.response_options, answer)
+        append_events(trial, [Draft(EventKind.DECISION_SUBMITTED)], at=now, client_ms=client_ms)
+        trial.state = TrialState.COMPLETED
+        trial.ended_at = now
+        trial.save(update_fields=["state", "ended_at", "n_events"])
+        if trial.position >= enrolment.slot.n_trials:
+            complete_run(enrolment, now)
+            return None
+        return _start_trial_after(enrolment, trial.position, now) if study.is_open else None
+
+
+def record_visibility(
+    token: str, trial_code: str, kind: str, *, client_ms: int | None = None
+) -> bool:
+    """Note that the page was hidden or seen again. Returns False where the trial is over."""
+    if kind not in (EventKind.PAGE_HIDDEN, EventKind.PAGE_VISIBLE):
+        raise StalePage("Unknown kind of event.")
+    with transaction.atomic():
+        trial = _lock_trial(token, trial_code)
+        if trial.state != TrialState.OPEN or trial.n_events >= MAX_VISIBILITY_EVENTS:
+            return False
+        append_events(trial, [Draft(kind)], at=timezone.now(), client_ms=client_ms)
+        trial.save(update_fields=["n_events"])
+    return True
+
+
+def complete_run(enrolment: Enrolment, now: datetime) -> None:
+    """Finish a run after its last decision; it keeps its slot for good."""
+    enrolment.state = EnrolmentState.COMPLETED
+    enrolment.ended_at = now
+    enrolment.save(update_fields=["state", "ended_at"])
+
+
+def _lock_run(token: str) -> Enrolment:
+    enrolment = (
+        Enrolment.objects.select_for_update(of=("self",))
+        .select_related("slot__study")
+        .filter(token=token)
+        .first()
+    )
+    if enrolment is None:
+        raise BadLink("This link belongs to no run of this study.")
+    return enrolment
+
+
+def _lock_trial(token: str, trial_code: str) -> Trial:
+    """The trial with everything an action needs, locked; only if it belongs to the run."""
+    trial = (
+        Trial.objects.select_for_update(of=("self",))
+        .select_related("enrolment__slot__study", "claim", "condition")
+        .filter(code=trial_code, enrolment__token=token)
+        .first()
+    )
+    if trial is None:
+        raise BadLink("This trial does not belong to your run. Nothing was stored.")
+    return trial
+
+
+def _refuse_finished(trial: Trial) -> None:
+    if trial.state == TrialState.COMPLETED:
+        raise StalePage("This trial is already decided; the first answer stays.")
+    if trial.state != TrialState.OPEN or trial.enrolment.state not in RUNNING:
+        raise StalePage("This trial is over.")
+
+
+def _last_position(enrolment: Enrolment) -> int:
+    positions = Trial.objects.filter(enrolment=enrolment).values_list("position", flat=True)
+    return max(positions, default=0)
+
+
+def _start_trial_after(enrolment: Enrolment, position: int, now: datetime) -> Trial:
+    planned = PlannedTrial.objects.select_related("claim", "condition").get(
+        slot_id=enrolment.slot_id, position=position + 1
+    )
+    protocol = enrolment.slot.study.protocol
+    frozen = rules_for(protocol).freeze(planned)
+    n_first = len(frozen.first_steps)
+    trial = Trial.objects.create(
+        enrolment=enrolment,
+        participant_id=enrolment.participant_id,
+        planned=planned,
+        claim=planned.claim,
+        condition=planned.condition,
+        protocol=protocol,
+        block=planned.block,
+        position=planned.position,
+        stimulus=frozen.stimulus,
+        # Known beforehand, so the row needs no second write.
+        n_steps=n_first,
+        n_events=1 + n_first,
+        started_at=now,
+    )
+    trial.n_steps = trial.n_events = 0
+    append_events(
+        trial,
+        [
+            Draft(EventKind.TRIAL_STARTED),
+            *(Draft(step.kind, step.step, step.data) for step in frozen.first_steps),
+        ],
+        at=now,
+        client_ms=0,
+    )
+    if enrolment.state == EnrolmentState.CONSENTED:
+        enrolment.state = EnrolmentState.ACTIVE
+        enrolment.started_at = now
+        enrolment.save(update_fields=["state", "started_at"])
+    return trial

@@ -1,0 +1,81 @@
+"""States and kinds, in a leaf module that everything may import."""
+
+from django.db.models import TextChoices
+
+
+class StudyState(TextChoices):
+    DRAFT = "draft", "Draft"
+    OPEN = "open", "Open"
+    PAUSED = "paused", "Paused"
+    CLOSED = "closed", "Closed"
+
+
+class Protocol(TextChoices):
+    VERIFICATION = "verification", "Verification"
+
+
+class Interface(TextChoices):
+    INCREMENTAL = "incremental", "Incremental"
+    ALL_AT_ONCE = "all_at_once", "All at once"
+
+
+class Label(TextChoices):
+    SUPPORTED = "supported", "Supported"
+    REFUTED = "refuted", "Refuted"
+    PARTIALLY_SUPPORTED = "partially_supported", "Partially supported"
+
+
+class Decision(TextChoices):
+    SUPPORTED = "supported", "Supported"
+    REFUTED = "refuted", "Refuted"
+    PARTIALLY_SUPPORTED = "partially_supported", "Partially supported"
+    CANT_DECIDE = "cant_decide", "Can't decide"
+
+
+class OrderPolicy(TextChoices):
+    BLOCKED = "blocked", "Blocked, first condition alternating"
+    INTERLEAVED = "interleaved", "Interleaved"
+
+
+class ConditionPolicy(TextChoices):
+    WITHIN = "within", "Every participant meets every condition"
+    BETWEEN = "between", "One condition a participant"
+
+
+class JobState(TextChoices):
+    QUEUED = "queued", "Queued"
+    LEASED = "leased", "Running"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+
+
+class RunKind(TextChoices):
+    REAL = "real", "Real"
+    PILOT = "pilot", "Pilot"
+    SIMULATED = "simulated", "Simulated"
+
+
+class EnrolmentState(TextChoices):
+    """``consented`` and ``active`` hold a slot while their lease runs, ``completed`` for good."""
+
+    CONSENTED = "consented", "Reading the instructions"
+    ACTIVE = "active", "In the trials"
+    COMPLETED = "completed", "Completed"
+    TIMED_OUT = "timed_out", "Timed out"
+    WITHDRAWN = "withdrawn", "Withdrawn"
+
+
+class TrialState(TextChoices):
+    OPEN = "open", "Open"
+    COMPLETED = "completed", "Completed"
+    INCOMPLETE = "incomplete", "Incomplete"
+    VOID = "void", "Void"
+
+
+class EventKind(TextChoices):
+    """Kinds every protocol shares; a protocol adds its own (studyapp/protocols)."""
+
+    TRIAL_STARTED = "trial_started", "Trial started"
+    PAGE_HIDDEN = "page_hidden", "Page hidden"
+    PAGE_VISIBLE = "page_visible", "Page visible"
+    DECISION_SUBMITTED = "decision_submitted", "Decision submitted"

@@ -1,0 +1,59 @@
+"""What can go wrong in a study. The text is written for the person who reads it."""
+
+from __future__ import annotations
+
+
+class StudyError(Exception):
+    """Base: a refused action. ``problems`` holds one readable line each; ``status`` is for HTTP."""
+
+    status = 400
+
+    def __init__(self, problems: str | list[str]):
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class BadUpload(StudyError):
+    """A claims file or a study file is wrong; nothing was stored."""
+
+
+class NotReady(StudyError):
+    """The study lacks something it needs for this step."""
+
+    status = 409
+
+
+class NotEditable(StudyError):
+    """The study is frozen: claims, conditions and schedule cannot change any more."""
+
+    status = 409
+
+
+class NoFreeSlot(StudyError):
+    """Every place of the study is taken."""
+
+    status = 409
+
+
+class NotOpen(StudyError):
+    """The study takes no participants now."""
+
+    status = 409
+
+
+class BadLink(StudyError):
+    """A link or a form that this study did not hand out."""
+
+    status = 404
+
+
+class StalePage(StudyError):
+    """The page shown is older than what is stored: answer with the true current state."""
+
+    status = 409
+
+
+class BadAnswer(StudyError):
+    """The answer is none that this trial offers."""
+
+    status = 422

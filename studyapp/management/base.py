@@ -1,0 +1,46 @@
+"""What all our commands share: refused actions end with status 1 and clear lines on stderr."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from studyapp.errors import StudyError
+
+
+class StudyCommand(BaseCommand):
+    """A command on a study. Subclasses implement ``run``; exit status 0, 1 (refused), 2 (usage)."""
+
+    requires_migrations_checks = False
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.run(**options)
+        except StudyError as error:
+            for problem in error.problems:
+                self.stderr.write(problem)
+            sys.exit(1)
+
+    def run(self, **options: Any) -> None:
+        """Do the work. Raises StudyError when it is refused."""
+        raise AssertionError("a command implements run()")
+
+    def say(self, text: str) -> None:
+        self.stdout.write(text)
+
+    def note(self, text: str) -> None:
+        """A remark that is no result: goes to stderr, so that pipes stay clean."""
+        self.stderr.write(text)
+
+
+def parse_pairs(pairs: list[str] | None) -> dict[str, str]:
+    """``["k=v", …]`` as a dict. Raises StudyError for a pair without ``=``."""
+    result = {}
+    for pair in pairs or []:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise StudyError(f"--param {pair!r}: write it as name=value.")
+        result[key] = value
+    return result

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rankers import formats
+from studyapp.domain.importing import import_claims
+from studyapp.domain.queries import study_by_slug
+from studyapp.errors import StudyError
+from studyapp.management.base import StudyCommand
+
+
+class Command(StudyCommand):
+    help = "Import claims into a draft, all or nothing."
+
+    def add_arguments(self, parser: Any) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--format", default="interchange", choices=sorted(formats.FORMATS))
+        parser.add_argument("--limit", type=int, metavar="N", help="take the first N good claims")
+        parser.add_argument(
+            "--skip-invalid", action="store_true", help="import the good claims and list the bad"
+        )
+
+    def run(self, **options: Any) -> None:
+        if options["limit"] is not None and options["limit"] < 1:
+            raise StudyError("--limit must be 1 or more.")
+        report = import_claims(
+            study_by_slug(options["slug"]),
+            options["file"],
+            options["format"],
+            limit=options["limit"],
+            skip_invalid=options["skip_invalid"],
+        )
+        for line in report.notices:
+            self.note(line)
+        for line in report.skipped:
+            self.note(f"skipped: {line}")
+        for reason, count in sorted(report.left_out.items()):
+            self.note(f"left out: {count} ({reason})")
+        if report.n_repeated:
+            self.say(f"{report.n_repeated} claims were there already and were skipped")
+        self.say(f"{report.n_imported} claims imported")

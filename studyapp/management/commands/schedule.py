@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import Any
+
+from studyapp.domain.queries import study_by_slug
+from studyapp.domain.schedule import balance_of, lay_out
+from studyapp.errors import NotReady, StudyError
+from studyapp.management.base import StudyCommand
+
+
+class Command(StudyCommand):
+    help = "Lay out subsets and slots, print the balance table and prove it."
+
+    def add_arguments(self, parser: Any) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("--subsets", type=int, metavar="K")
+        parser.add_argument("--replications", type=int, metavar="R")
+        parser.add_argument("--seed", type=int, metavar="S")
+
+    def run(self, **options: Any) -> None:
+        study = study_by_slug(options["slug"])
+        wanted = [options["subsets"], options["replications"], options["seed"]]
+        if any(value is not None for value in wanted) or not study.n_replications:
+            n_subsets = _first(options["subsets"], study.n_subsets, 5)
+            replications = _first(options["replications"], study.n_replications, 1)
+            seed = options["seed"] if options["seed"] is not None else study.seed
+            if n_subsets < 1 or seed < 0:
+                raise StudyError("--subsets must be 1 or more and --seed 0 or more.")
+            lay_out(study, n_subsets, replications, seed)
+            study.refresh_from_db()
+        self._print_balance(study)
+
+    def _print_balance(self, study: Any) -> None:
+        balance = balance_of(study)
+        names = list(balance.first_condition)
+        self.say(
+            f"{study.slug}: {balance.n_slots} slots, {balance.n_trials} trials, seed {study.seed}, "
+            f"{study.get_order_policy_display().lower()}"
+        )
+        sizes = ", ".join(f"{number}: {size}" for number, size in balance.subset_sizes.items())
+        self.say(f"claims per subset: {sizes}")
+        self.say(
+            "replication  slot  trials  first condition  "
+            + "  ".join(f"{name} sees subset" for name in names)
+        )
+        for row in balance.rows:
+            cells = "  ".join(
+                ",".join(map(str, row["subsets"][name])).rjust(len(name) + 12) for name in names
+            )
+            self.say(
+                f"{row['replication']:>11}  {row['slot']:>4}  {row['n_trials']:>6}  "
+                f"{row['first_condition']:<15}  {cells}"
+            )
+        for (replication, name), once in sorted(balance.claims_once.items()):
+            self.say(f"replication {replication}, {name}: {once} claims seen exactly once")
+        for name in names:
+            self.say(
+                f"{name}: first in {balance.first_condition[name]} slots, "
+                f"mean position {balance.mean_position.get(name, 0):.2f}"
+            )
+        if not balance.is_balanced:
+            raise NotReady([f"not balanced: {problem}" for problem in balance.problems])
+        self.say("balanced: each claim once per condition and cycle, nobody meets a claim twice")
+
+
+def _first(*values: int | None) -> int:
+    return next(value for value in values if value)

@@ -1,0 +1,65 @@
+"""Which layers a request passes: participant pages carry only what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.http import HttpRequest, HttpResponse
+
+PARTICIPANT_PREFIX = "/p/"
+
+# Participant pages may be framed by a recruiting site, so they name no frame-ancestors;
+# researchers' pages are protected by X-Frame-Options as well.
+PARTICIPANT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'"
+)
+RESEARCHER_POLICY = PARTICIPANT_POLICY + "; frame-ancestors 'none'"
+
+
+def is_participant_page(request: HttpRequest) -> bool:
+    """Whether the address belongs to the participants' part."""
+    return request.path_info.startswith(PARTICIPANT_PREFIX)
+
+
+class PagePolicy:
+    """A content policy on every answer; participant pages are never stored by browser or proxy."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if is_participant_page(request):
+            response.headers["Content-Security-Policy"] = PARTICIPANT_POLICY
+            response.headers["Cache-Control"] = "no-store"
+        else:
+            response.headers["Content-Security-Policy"] = RESEARCHER_POLICY
+            response.headers.setdefault("Cache-Control", "no-cache, private")
+        return response
+
+
+class _ResearcherOnly:
+    """Lets participant pages pass by the layer it is mixed into."""
+
+    get_response: Callable[[HttpRequest], HttpResponse]
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if is_participant_page(request):
+            return self.get_response(request)
+        return super().__call__(request)  # type: ignore[misc]
+
+
+class ResearcherSession(_ResearcherOnly, SessionMiddleware):
+    """Sessions, for researchers only."""
+
+
+class ResearcherAuthentication(_ResearcherOnly, AuthenticationMiddleware):
+    """Logins, for researchers only."""
+
+
+class ResearcherMessages(_ResearcherOnly, MessageMiddleware):
+    """One-time messages, for researchers only."""

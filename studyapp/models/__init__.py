@@ -1,0 +1,38 @@
+"""The tables, by what they are about."""
+
+from studyapp.models.assignment import (
+    Enrolment,
+    Participant,
+    PlannedTrial,
+    Slot,
+    Subset,
+    Withdrawal,
+)
+from studyapp.models.claim import Candidate, Claim, GoldSet
+from studyapp.models.event import Event
+from studyapp.models.evidence import Ranking, Selection
+from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
+from studyapp.models.study import Condition, Study
+from studyapp.models.trial import Trial, VerificationAnswer
+
+__all__ = [
+    "Candidate",
+    "Claim",
+    "Condition",
+    "Enrolment",
+    "Event",
+    "GoldSet",
+    "LlmResponse",
+    "Participant",
+    "PlannedTrial",
+    "PrecomputeJob",
+    "Ranking",
+    "Selection",
+    "Slot",
+    "Study",
+    "Subset",
+    "Trial",
+    "VerificationAnswer",
+    "Withdrawal",
+    "WorkerPresence",
+]

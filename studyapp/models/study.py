@@ -1,0 +1,106 @@
+"""A study and the conditions it compares."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from studyapp.codes import study_code
+from studyapp.enums import (
+    ConditionPolicy,
+    Interface,
+    OrderPolicy,
+    Protocol,
+    StudyState,
+)
+
+
+class Study(models.Model):
+    """One experiment: its texts and settings. Frozen when it opens."""
+
+    slug = models.SlugField(max_length=60, unique=True)
+    #: Part of the participants' address; says nothing about the study.
+    code = models.CharField(max_length=20, unique=True, default=study_code)
+    title = models.CharField(max_length=200)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
+    )
+    state = models.CharField(max_length=10, choices=StudyState, default=StudyState.DRAFT)
+    protocol = models.CharField(max_length=20, choices=Protocol, default=Protocol.VERIFICATION)
+    lang = models.CharField(max_length=20, default="en")
+    texts = models.JSONField(default=dict, blank=True)
+    completion_code = models.CharField(max_length=60, blank=True)
+    #: Buttons offered; empty until the study opens unless the researcher chose them.
+    response_options = models.JSONField(default=list, blank=True)
+    shows_total = models.BooleanField(default=False)
+    confirms_decision = models.BooleanField(default=True)
+    lease_minutes = models.PositiveIntegerField(default=120)
+
+    order_policy = models.CharField(max_length=20, choices=OrderPolicy, default=OrderPolicy.BLOCKED)
+    condition_policy = models.CharField(
+        max_length=20, choices=ConditionPolicy, default=ConditionPolicy.WITHIN
+    )
+    seed = models.PositiveBigIntegerField(default=0)
+    n_subsets = models.PositiveIntegerField(default=0)
+    n_replications = models.PositiveIntegerField(default=0)
+
+    non_inferiority_margin = models.FloatField(default=0.10)
+    preregistered = models.JSONField(default=dict, blank=True)
+    #: Hashes of everything a participant can see, and the software version, from the opening.
+    frozen = models.JSONField(default=dict, blank=True)
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(
+                name="study_margin_between_0_and_1",
+                condition=Q(non_inferiority_margin__gt=0, non_inferiority_margin__lt=1),
+            ),
+            models.CheckConstraint(
+                name="study_opened_has_time",
+                condition=Q(state=StudyState.DRAFT) | Q(opened_at__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_draft(self) -> bool:
+        return self.state == StudyState.DRAFT
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == StudyState.OPEN
+
+
+class Condition(models.Model):
+    """A named way to present evidence: an interface and the method behind it."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="conditions")
+    name = models.SlugField(max_length=40)
+    position = models.PositiveSmallIntegerField()
+    interface = models.CharField(max_length=20, choices=Interface)
+    method = models.CharField(max_length=40)
+    model = models.CharField(max_length=200, blank=True)
+    embedder = models.CharField(max_length=200, blank=True)
+    params = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["study", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="condition_name_once"),
+            models.UniqueConstraint(fields=["study", "position"], name="condition_position_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_incremental(self) -> bool:
+        return self.interface == Interface.INCREMENTAL

@@ -1,0 +1,173 @@
+"""Settings, from the environment only. README lists every variable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+from studyapp.environment import (
+    env_bool,
+    env_choice,
+    env_int,
+    env_list,
+    env_str,
+    env_url,
+    kept_secret,
+)
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+SUFFICE_ENV = env_choice("SUFFICE_ENV", "development", ("development", "production"))
+PRODUCTION = SUFFICE_ENV == "production"
+DATA_DIR = Path(env_str("SUFFICE_DATA_DIR", str(BASE_DIR / "var"))).resolve()
+DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+DEBUG = env_bool("DEBUG", False)
+if PRODUCTION and DEBUG:
+    raise ImproperlyConfigured("DEBUG must be off in production: unset DEBUG.")
+
+SECRET_KEY = env_str("SECRET_KEY")
+if not SECRET_KEY:
+    if PRODUCTION:
+        raise ImproperlyConfigured("SECRET_KEY is missing: set it to a long random text.")
+    SECRET_KEY = kept_secret(DATA_DIR / "secret_key")
+if PRODUCTION and (
+    len(SECRET_KEY) < 50 or len(set(SECRET_KEY)) < 5 or SECRET_KEY.startswith("django-insecure-")
+):
+    raise ImproperlyConfigured("SECRET_KEY is too weak: use at least 50 random characters.")
+
+PUBLIC_URL = env_url("SUFFICE_PUBLIC_URL", "" if PRODUCTION else "http://127.0.0.1:8000")
+if PRODUCTION and not PUBLIC_URL:
+    raise ImproperlyConfigured("SUFFICE_PUBLIC_URL is missing: set it to the study's address.")
+_public = urlsplit(PUBLIC_URL)
+ALLOWED_HOSTS = [_public.hostname, *env_list("SUFFICE_ALLOWED_HOSTS")]
+if not PRODUCTION:
+    ALLOWED_HOSTS += ["127.0.0.1", "localhost", "[::1]"]
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "studyapp.apps.StudyAppConfig",
+]
+
+# Sessions, logins and messages belong to researchers: participant pages skip these layers and are
+# guarded by the run token in the address (studyapp/middleware.py).
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "studyapp.middleware.PagePolicy",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "studyapp.middleware.ResearcherSession",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "studyapp.middleware.ResearcherAuthentication",
+    "studyapp.middleware.ResearcherMessages",
+]
+
+ROOT_URLCONF = "studyapp.urls"
+WSGI_APPLICATION = "studyapp.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "loaders": [
+                (
+                    "django.template.loaders.cached.Loader",
+                    ["django.template.loaders.filesystem.Loader"],
+                )
+            ],
+            "builtins": ["django.templatetags.static"],
+        },
+    }
+]
+
+_database_url = env_str("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")
+try:
+    _database = dj_database_url.parse(_database_url, conn_max_age=env_int("DATABASE_MAX_AGE", 600))
+except Exception as error:
+    raise ImproperlyConfigured(
+        f"DATABASE_URL cannot be read ({type(error).__name__}): use postgresql://user:password@"
+        "host:5432/name or sqlite:////absolute/path.sqlite3."
+    ) from None
+if _database["ENGINE"] == "django.db.backends.sqlite3":
+    if PRODUCTION:
+        raise ImproperlyConfigured("Production refuses SQLite: point DATABASE_URL to PostgreSQL.")
+    Path(_database["NAME"]).parent.mkdir(parents=True, exist_ok=True)
+    _database["CONN_MAX_AGE"] = 0
+    # Immediate transactions make writers wait for each other instead of failing half-way.
+    # FULL: what was answered to a participant is on the disk, also after a power cut.
+    _database["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+    }
+elif _database["ENGINE"] != "django.db.backends.postgresql":
+    raise ImproperlyConfigured("DATABASE_URL: only PostgreSQL and SQLite are supported.")
+DATABASES = {"default": _database}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CELERY_BROKER_URL = env_str("CELERY_BROKER_URL", "filesystem://")
+if urlsplit(CELERY_BROKER_URL).scheme not in ("filesystem", "redis", "rediss"):
+    raise ImproperlyConfigured("CELERY_BROKER_URL: use redis://host:6379/0 or leave it unset.")
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "study-list"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+if PRODUCTION:
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    }
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+HTTPS = _public.scheme == "https"
+if PRODUCTION and not HTTPS and _public.hostname not in ("127.0.0.1", "localhost"):
+    raise ImproperlyConfigured("SUFFICE_PUBLIC_URL must begin with https:// in production.")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
+SECURE_SSL_REDIRECT = HTTPS and env_bool("SUFFICE_SSL_REDIRECT", True)
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("SUFFICE_BEHIND_PROXY", False) else None
+)
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+
+#: How long a participant keeps a slot without doing anything, unless the study says otherwise.
+SLOT_LEASE_MINUTES = env_int("SUFFICE_SLOT_LEASE_MINUTES", 120, minimum=1)
+#: How long a worker keeps a precompute job without renewing, in seconds.
+JOB_LEASE_SECONDS = env_int("SUFFICE_JOB_LEASE_SECONDS", 60, minimum=1)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": env_str("SUFFICE_LOG_LEVEL", "WARNING")},
+}

@@ -1,0 +1,19 @@
+"""Celery tasks: take ids, call one domain function."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from studyapp.domain import precompute
+
+
+@shared_task(name="suffice.prepare")
+def prepare(job_id: int) -> bool:
+    """Run one precompute job; a second delivery ends at once."""
+    return precompute.run_job(job_id)
+
+
+@shared_task(name="suffice.ring_due")
+def ring_due() -> int:
+    """Ring for jobs that a dead worker or a lost message left behind (called by beat)."""
+    return precompute.ring_due()

@@ -1,0 +1,90 @@
+"""The small cast of the tests, and what they need of the database and the browser."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from studyapp.triggers import install_triggers, remove_triggers
+from tests import backends, factories
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """SQLite tests use a file, as threads and processes of a real study do."""
+    from django.conf import settings
+
+    if backends.BACKEND == "sqlite":
+        test_settings = settings.DATABASES["default"].setdefault("TEST", {})
+        test_settings["NAME"] = str(backends.FOLDER / "test.sqlite3")
+        connection.settings_dict["TEST"]["NAME"] = test_settings["NAME"]
+
+
+@pytest.fixture
+def committed_db(transactional_db: None) -> Iterator[None]:
+    """A database in which transactions really commit, with the triggers in force.
+
+    Emptying it afterwards deletes events, which the triggers refuse: they are taken off for the
+    clean-up and put back before the next test.
+    """
+    yield
+    connection.ensure_connection()
+    remove_triggers(connection)
+
+
+@pytest.fixture(autouse=True)
+def triggers_in_force(request: pytest.FixtureRequest) -> None:
+    """Put the triggers back if a committed test has taken them off."""
+    names = set(request.fixturenames)
+    if names & {"committed_db", "transactional_db"}:
+        request.getfixturevalue("transactional_db")
+    elif names & {"db", "django_db_setup"}:
+        request.getfixturevalue("db")
+    else:
+        return
+    remove_triggers(connection)
+    install_triggers(connection)
+
+
+@pytest.fixture
+def study(db: None) -> factories.Study:
+    """An open study of 4 claims in 2 subsets, with one incremental and one all-at-once condition."""
+    return factories.open_study()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's chromium through Playwright; skipped without it, failing under CI."""
+    if not CHROMIUM.exists():
+        if os.environ.get("CI"):
+            pytest.fail("chromium is missing: the CI script installs it")
+        pytest.skip("Debian's chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    # Playwright's loop runs in this thread; Django must not take it for an async context.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=str(CHROMIUM),
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+        )
+        yield chromium
+        chromium.close()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Under CI, a skip for want of the shared data is a failure when the folder is there."""
+    from tests.shared_data import DATA
+
+    if not os.environ.get("CI") or not DATA.is_dir():
+        return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [str(r.longrepr) for r in reporter.stats.get("skipped", [])]
+    if any("shared data" in reason for reason in skipped):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
