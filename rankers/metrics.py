@@ -32,9 +32,7 @@ class Score:
     unreachable: int = 0
 
 
-def minimal_sufficient_rank(
-    order: Sequence[int], gold_sets: Iterable[Sequence[int]]
-) -> int | None:
+def minimal_sufficient_rank(order: Sequence[int], gold_sets: Iterable[Sequence[int]]) -> int | None:
     """Return the smallest k whose first k entries of ``order`` hold a whole gold set.
 
     ``order`` may be partial (the sentences shown so far, or a selection in reading order); sets

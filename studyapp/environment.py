@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import sys
 from pathlib import Path
-from urllib.parse import urlsplit
+from types import TracebackType
+from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
+LARGEST = 2**31 - 1
+HOST = re.compile(r"\*|\.?[\w.-]+|\[[0-9a-fA-F:.]+\]")
+
+
+class BadEnvironment(ImproperlyConfigured):
+    """A variable that is missing or cannot be used. The text names it and the fix."""
+
+
+def say_bad_environment_in_one_line() -> None:
+    """End a command that meets a BadEnvironment with its text alone, and status 1 as ever.
+
+    Every other exception keeps its traceback: only this kind is the reader's to mend.
+    """
+    usual = sys.excepthook
+
+    def hook(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, BadEnvironment):
+            print(error, file=sys.stderr)
+        else:
+            usual(kind, error, traceback)
+
+    sys.excepthook = hook
 
 
 def env_str(name: str, default: str = "") -> str:
@@ -27,20 +54,20 @@ def env_bool(name: str, default: bool) -> bool:
         return True
     if value.lower() in FALSE:
         return False
-    raise ImproperlyConfigured(f"{name}={value!r}: use one of true, false, 1, 0, yes, no, on, off.")
+    raise BadEnvironment(f"{name}={value!r}: use one of true, false, 1, 0, yes, no, on, off.")
 
 
 def env_int(name: str, default: int, *, minimum: int = 0) -> int:
-    """A whole number of at least ``minimum``."""
+    """A whole number of at least ``minimum`` and at most 2147483647."""
     value = env_str(name)
     if not value:
         return default
     try:
         number = int(value)
     except ValueError:
-        raise ImproperlyConfigured(f"{name}={value!r}: use a whole number.") from None
-    if number < minimum:
-        raise ImproperlyConfigured(f"{name}={value!r}: use {minimum} or more.")
+        raise BadEnvironment(f"{name}={value!r}: use a whole number.") from None
+    if not minimum <= number <= LARGEST:
+        raise BadEnvironment(f"{name}={value!r}: use a number from {minimum} to {LARGEST}.")
     return number
 
 
@@ -48,25 +75,70 @@ def env_choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     """One of ``choices``."""
     value = env_str(name, default)
     if value not in choices:
-        raise ImproperlyConfigured(f"{name}={value!r}: use one of {', '.join(choices)}.")
+        raise BadEnvironment(f"{name}={value!r}: use one of {', '.join(choices)}.")
     return value
 
 
-def env_list(name: str) -> list[str]:
-    """Items separated by commas."""
-    return [item.strip() for item in env_str(name).split(",") if item.strip()]
-
-
-def env_url(name: str, default: str = "") -> str:
-    """An http(s) address without a trailing slash."""
-    value = env_str(name, default).rstrip("/")
-    if value:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ImproperlyConfigured(
-                f"{name}={value!r}: use a full address such as https://x.org."
+def env_hosts(name: str) -> list[str]:
+    """Host names separated by commas."""
+    hosts = [item.strip() for item in env_str(name).split(",") if item.strip()]
+    for host in hosts:
+        if not HOST.fullmatch(host):
+            raise BadEnvironment(
+                f"{name}: {host!r} is no host name; write it as study.example.org."
             )
+    return hosts
+
+
+def env_origin(name: str, default: str = "") -> str:
+    """An address of scheme, host and perhaps a port: pages live at the root of their host."""
+    value = env_str(name, default).rstrip("/")
+    if value and not _is_origin(value):
+        raise BadEnvironment(
+            f"{name}={value!r}: use scheme and host alone, such as https://study.example.org."
+        )
     return value
+
+
+def _is_origin(address: str) -> bool:
+    parts = _split(address)
+    return (
+        parts is not None
+        and parts.scheme in ("http", "https")
+        and bool(parts.hostname)
+        and HOST.fullmatch(parts.netloc.removesuffix(f":{parts.port}")) is not None
+        and address == f"{parts.scheme}://{parts.netloc}"
+    )
+
+
+def env_broker(name: str, default: str) -> str:
+    """The address of Celery's broker: files or Redis. A password in it is not repeated."""
+    value = env_str(name, default)
+    parts = _split(value)
+    if parts is None or parts.scheme not in ("filesystem", "redis", "rediss"):
+        raise BadEnvironment(f"{name}: use redis://host:6379/0 or leave it unset.")
+    return value
+
+
+def _split(address: str) -> SplitResult | None:
+    """The parts of an address, or None when it is none (a port that is no number, say)."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def made_folder(name: str, path: Path) -> Path:
+    """``path``, made if it is missing. ``name`` is the variable that it comes from."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadEnvironment(
+            f"{name}: the folder {path} cannot be made ({error.strerror}); choose another."
+        ) from None
+    return path
 
 
 def kept_secret(path: Path) -> str:

@@ -8,19 +8,36 @@ from whitenoise import WhiteNoise
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "studyapp.settings")
 _django = get_wsgi_application()
 
+#: Names that collectstatic gives; what such a name holds never changes.
+HASHED_NAME = r"^.+\.[0-9a-f]{12}\..+$"
+
 
 def _with_static_files() -> WhiteNoise:
     from django.conf import settings
 
-    collected = settings.STATIC_ROOT.is_dir() and settings.PRODUCTION
-    # Without collected files (a laptop), the source folder is served as it is.
-    root = settings.STATIC_ROOT if collected else settings.STATICFILES_DIRS[0]
+    from studyapp.environment import BadEnvironment
+
+    if not settings.PRODUCTION:
+        # On a laptop the source folder is served as it is.
+        return WhiteNoise(
+            _django,
+            root=str(settings.STATICFILES_DIRS[0]),
+            prefix=settings.STATIC_URL,
+            autorefresh=True,
+            max_age=60,
+        )
+    if not (settings.STATIC_ROOT / "staticfiles.json").is_file():
+        # Without the collected names every page would end in an error.
+        raise BadEnvironment(
+            f"{settings.STATIC_ROOT} has no collected static files: run "
+            "'python manage.py collectstatic --no-input' with the same environment."
+        )
     return WhiteNoise(
         _django,
-        root=str(root),
+        root=str(settings.STATIC_ROOT),
         prefix=settings.STATIC_URL,
-        autorefresh=not settings.PRODUCTION,
-        max_age=60 if not settings.PRODUCTION else 3600,
+        max_age=3600,
+        immutable_file_test=HASHED_NAME,
     )
 
 

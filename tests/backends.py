@@ -54,6 +54,11 @@ class PostgresServer:
             connection.execute(f'CREATE DATABASE "{database}"')
         return self.url(database)
 
+    @property
+    def pid(self) -> int:
+        """The postmaster's process id, for measurements."""
+        return int(self._server.get_pid())
+
     def stop(self) -> None:
         self._server.cleanup()
 

@@ -54,7 +54,7 @@ def triggers_in_force(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def study(db: None) -> factories.Study:
-    """An open study of 4 claims in 2 subsets, with one incremental and one all-at-once condition."""
+    """An open study of 4 claims in 2 subsets, with a reveal and a set condition."""
     return factories.open_study()
 
 

@@ -88,9 +88,7 @@ def add_evidence(
                 "cached_prompt_tokens": 0,
             }
             if condition.is_incremental:
-                Ranking.objects.create(
-                    **common, order=list(order), origins=["judged"] * len(order)
-                )
+                Ranking.objects.create(**common, order=list(order), origins=["judged"] * len(order))
             else:
                 Selection.objects.create(**common, selected=list(selected))
             PrecomputeJob.objects.create(condition=condition, claim=claim, state=JobState.DONE)

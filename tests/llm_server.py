@@ -35,6 +35,7 @@ _STOP_WORDS = frozenset(
 )
 _NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _UNSET: Any = object()
+_ports_used: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ class Act:
 
 @dataclass(frozen=True)
 class Request:
-    """One recorded request: when it came (monotonic clock), its headers and its JSON body."""
+    """One recorded request: when it came (monotonic clock), its headers (names in lower case), its
+    JSON body, and the port it came from, which tells one connection from another.
+    """
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
     at: float
+    client_port: int = 0
 
     @property
     def prompt(self) -> str:
@@ -82,10 +86,12 @@ def delay(seconds: float) -> Act:
     return Act(delay=seconds)
 
 
-def status(code: int, message: str = "no", retry_after: str | None = None, **error: Any) -> Act:
-    """An HTTP error with an OpenAI-style body."""
+def status(
+    http_status: int, message: str = "no", retry_after: str | None = None, **error: Any
+) -> Act:
+    """An HTTP error with an OpenAI-style body, to which ``error`` adds fields."""
     headers = {} if retry_after is None else {"Retry-After": retry_after}
-    return Act(status=code, headers=headers, body={"error": {"message": message, **error}})
+    return Act(status=http_status, headers=headers, body={"error": {"message": message, **error}})
 
 
 def raw_body(body: Any) -> Act:
@@ -241,6 +247,11 @@ class LLMServer:
         self._lock = threading.Lock()
         self.stopping = threading.Event()
         self._http = ThreadingHTTPServer((host, port), _handler_for(self))
+        # Clients remember what an address refused before, so no test may inherit another's.
+        while port == 0 and self._http.server_port in _ports_used:
+            self._http.server_close()
+            self._http = ThreadingHTTPServer((host, port), _handler_for(self))
+        _ports_used.add(self._http.server_port)
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
 
@@ -341,7 +352,9 @@ def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
                 return
             try:
                 body = json.loads(data)
-                request = Request(self.path, dict(self.headers), body, time.monotonic())
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                port = self.client_address[1]
+                request = Request(self.path, headers, body, time.monotonic(), port)
                 is_chat = bool(request.prompt)
             except (ValueError, KeyError, TypeError, StopIteration):
                 is_chat = False

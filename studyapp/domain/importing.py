@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,7 +60,7 @@ def import_claims(
         last = Claim.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
         batch: list[rankers.Claim] = []
         for claim in _good_claims(path, format_name, limit):
-            if known.get(claim.id) == digest_of(claim):
+            if known.get(claim.id) == formats.claim_digest(claim):
                 continue
             batch.append(claim)
             if len(batch) == BATCH:
@@ -75,31 +73,11 @@ def import_claims(
     return report
 
 
-def digest_of(claim: rankers.Claim) -> str:
-    """SHA-256 of everything a claim holds, the same for the same content."""
-    content = [
-        claim.id,
-        claim.claim,
-        claim.label,
-        claim.candidates,
-        claim.gold_sets,
-        claim.titles,
-        claim.source,
-        claim.license,
-        claim.lang,
-        claim.meta,
-    ]
-    text = json.dumps(content, ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _rows(path: Path, format_name: str) -> Iterator[formats.Row]:
     try:
         yield from formats.read_rows(path, format_name)
     except rankers.RankerError as error:
         raise BadUpload(str(error).splitlines()) from None
-    except OSError as error:
-        raise BadUpload(f"{path}: {error.strerror or error}") from None
 
 
 def _good_claims(path: Path, format_name: str, limit: int | None) -> Iterator[rankers.Claim]:
@@ -127,15 +105,15 @@ def _check_file(
     for row in _rows(path, format_name):
         if limit is not None and n_good >= limit:
             break
-        problems += [str(problem) for problem in row.problems]
-        report.notices += [str(notice) for notice in row.notices]
+        problems += [f"{path.name}, {problem}" for problem in row.problems]
+        report.notices += [f"{path.name}, {notice}" for notice in row.notices]
         if row.left_out:
             report.left_out[row.left_out] += 1
         if row.claim is None:
             continue
         n_good += 1
         if row.claim.id in known:
-            if known[row.claim.id] == digest_of(row.claim):
+            if known[row.claim.id] == formats.claim_digest(row.claim):
                 report.n_repeated += 1
             else:
                 conflicts.append(
@@ -170,7 +148,7 @@ def _write_batch(study: Study, batch: list[rankers.Claim], last: int) -> int:
             meta=dict(claim.meta),
             n_candidates=len(claim.candidates),
             gold_min_size=claim.gold_min_size,
-            digest=digest_of(claim),
+            digest=formats.claim_digest(claim),
         )
         for offset, claim in enumerate(batch, start=1)
     )

@@ -54,16 +54,16 @@ def add_condition(
     if interface not in Interface.values:
         raise StudyError(f"interface {interface!r}: use {' or '.join(Interface.values)}.")
     try:
-        info = rankers.METHODS[method]
-    except KeyError:
-        known = ", ".join(sorted(rankers.METHODS))
-        raise StudyError(f"unknown method {method!r}: use one of {known}.") from None
+        info = rankers.method_info(method)
+    except rankers.UnknownMethod as error:
+        raise StudyError(str(error)) from None
     if info.kind != KIND_OF_INTERFACE[Interface(interface)]:
         raise StudyError(
             f"interface {interface} takes a {KIND_OF_INTERFACE[Interface(interface)]}, "
             f"but {method} is a {info.kind}."
         )
     clean = check_params(method, params or {})
+    needs = rankers.method_needs(method, clean)
     with transaction.atomic():
         study = Study.objects.select_for_update().get(pk=study.pk)
         if not study.is_draft:
@@ -80,8 +80,8 @@ def add_condition(
             position=study.conditions.count() + 1,
             interface=interface,
             method=method,
-            model=model if "model" in info.needs else "",
-            embedder=embedder if "embedder" in info.needs else "",
+            model=model if "model" in needs else "",
+            embedder=embedder if "embedder" in needs else "",
             params=clean,
         )
 
@@ -89,7 +89,7 @@ def add_condition(
 def check_params(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters of ``method``, typed. Raises StudyError naming the wrong one."""
     try:
-        return dict(rankers.parse_params(method, params))
+        return rankers.method_params(method, params)
     except rankers.RankerError as error:
         raise StudyError(str(error)) from None
 

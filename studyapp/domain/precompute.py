@@ -248,7 +248,7 @@ def fail_job(lease: Lease, error: str, raw_reply: str = "") -> bool:
 def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
     """The ranker or selector behind a condition. Raises RankerError."""
     llm = None
-    if "model" in rankers.METHODS[condition.method].needs:
+    if "model" in rankers.method_needs(condition.method, condition.params):
         from rankers.llm import LLM
 
         llm = LLM.from_environment(condition.model or None, store=DatabaseStore())

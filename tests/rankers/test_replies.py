@@ -248,6 +248,10 @@ def test_think_tags_in_any_case_and_spelling_are_dropped():
     assert answer_text(None) == ""
 
 
+def test_everything_before_an_end_tag_without_a_start_is_thinking():
+    assert answer_text("[1] <think>a</think> [2] </think>[3]") == "[3]"
+
+
 def test_only_lists_and_objects_count_as_json():
     assert is_json(" [1] ")
     assert is_json("{}")
@@ -258,11 +262,11 @@ def test_only_lists_and_objects_count_as_json():
 
 # Any text at all.
 
-_PIECES = st.sampled_from(
-    ["[", "]", "{", "}", '"', ",", ">", ":", "\n", " ", "```", "```json\n", "<think>", "</think>"]
-    + ["<answer>", "</answer>", "[1]", "[2] > [3]", "[3, 1, 2]", '{"order": [2, 1]}', "true"]
-    + ["0", "-1", "2.0", "7", "99", "²", "٣", "null", "NaN", "order"]
-)
+_SIGNS = ["[", "]", "{", "}", '"', ",", ">", ":", "\n", " ", "```", "```json\n", "null", "true"]
+_TAGS = ["<think>", "</think>", "<answer>", "</answer>"]
+_IDS = ["[1]", "[2] > [3]", "[3, 1, 2]", '{"order": [2, 1]}', "order"]
+_NUMBERS = ["0", "-1", "2.0", "7", "99", "²", "٣", "NaN"]
+_PIECES = st.sampled_from([*_SIGNS, *_TAGS, *_IDS, *_NUMBERS])
 _TEXTS = st.one_of(
     st.text(),
     st.lists(_PIECES, max_size=25).map("".join),

@@ -33,8 +33,8 @@ class Command(StudyCommand):
             embedder=options["embedder"],
             params=parse_pairs(options["param"]),
         )
-        for option in rankers.unused_options(
+        for line in rankers.unused_options(
             options["method"], options["model"] or None, options["embedder"] or None
         ):
-            self.note(f"--{option} is not used by {condition.method} and was ignored")
+            self.note(line)
         self.say(f"condition {condition.name}: {condition.interface}, {condition.method}")

@@ -1,0 +1,35 @@
+"""``python -m bench [NAME …]``: run the measurements and print a line a figure.
+
+Absolute figures depend on the machine; each measurement also prints a ratio to a baseline taken in
+the same run, and that is what to compare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bench import importing, participant, ranking
+
+MEASUREMENTS = {
+    "participant": participant.measure,
+    "importing": importing.measure,
+    "ranking": ranking.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS))
+    names = parser.parse_args().names or list(MEASUREMENTS)
+    for name in names:
+        if name not in MEASUREMENTS:
+            parser.error(f"unknown measurement {name!r}: use {', '.join(MEASUREMENTS)}")
+    for name in names:
+        for line in MEASUREMENTS[name]():
+            print(f"{name}: {line}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Evidence ordering in plain Python: claims in, rankings and selections out."""
+
+from rankers.base import Method, Ranker, Selector
+from rankers.errors import (
+    BadInput,
+    MalformedReply,
+    MissingDependency,
+    PermanentError,
+    RankerError,
+    TransportError,
+    TruncatedReply,
+    UnknownMethod,
+)
+from rankers.formats import (
+    FORMATS,
+    Notice,
+    Problem,
+    Row,
+    SeenIds,
+    claim_digest,
+    read_claims,
+    read_rows,
+    to_interchange,
+    write_claims,
+)
+from rankers.metrics import Score, aggregate, mean_sem, minimal_sufficient_rank, score
+from rankers.records import failed_record, from_record, read_records, to_record
+from rankers.registry import (
+    METHODS,
+    build,
+    describe_methods,
+    method_info,
+    method_params,
+    result_name,
+    unused_options,
+)
+from rankers.values import LABELS, Claim, Ranking, Selection, Usage
+
+__all__ = [
+    "FORMATS",
+    "LABELS",
+    "METHODS",
+    "BadInput",
+    "Claim",
+    "MalformedReply",
+    "Method",
+    "MissingDependency",
+    "Notice",
+    "PermanentError",
+    "Problem",
+    "Ranker",
+    "RankerError",
+    "Ranking",
+    "Row",
+    "Score",
+    "SeenIds",
+    "Selection",
+    "Selector",
+    "TransportError",
+    "TruncatedReply",
+    "UnknownMethod",
+    "Usage",
+    "aggregate",
+    "build",
+    "claim_digest",
+    "describe_methods",
+    "failed_record",
+    "from_record",
+    "mean_sem",
+    "method_info",
+    "method_params",
+    "minimal_sufficient_rank",
+    "read_claims",
+    "read_records",
+    "read_rows",
+    "result_name",
+    "score",
+    "to_interchange",
+    "to_record",
+    "unused_options",
+    "write_claims",
+]

@@ -1,0 +1,124 @@
+"""``python -m rankers``: the arguments of every command, and its exit status.
+
+0 success; 1 bad input or a refused action, one line a problem on stderr; 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rankers import commands
+from rankers.convert import STRATA
+from rankers.errors import BadInput, RankerError
+from rankers.formats import FORMATS
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except BadInput as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+    except RankerError as error:
+        print(error, file=sys.stderr)
+    except BrokenPipeError:
+        # The reader of a pipe went away (``| head``); nothing more can be said on it.
+        sys.stderr.close()
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{where}{error.strerror or error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m rankers", description="Order and select evidence sentences for claims."
+    )
+    add = parser.add_subparsers(required=True, metavar="COMMAND").add_parser
+    _methods(add("methods", help="list the methods and their parameters"))
+    _convert(add("convert", help="convert claims into the interchange format"))
+    _describe(add("describe", help="count what a claims file holds"))
+    _run(add("rank", help="order the candidates of every claim"), "ranker")
+    _run(add("select", help="select candidates of every claim"), "selector")
+    _evaluate(add("evaluate", help="score rankings against the gold sets"))
+    return parser
+
+
+def _methods(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="as a JSON list")
+    parser.set_defaults(run=commands.methods)
+
+
+def _convert(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(f"{one.name} ({one.summary})" for one in FORMATS.values())
+    parser.add_argument("sources", nargs="+", metavar="IN", help="files to convert, in this order")
+    parser.add_argument(
+        "--format", required=True, choices=list(FORMATS), help=f"format of the files: {names}"
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.jsonl")
+    parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N claims")
+    parser.add_argument(
+        "--sample", type=_positive, metavar="N", help="draw N claims at random, in file order"
+    )
+    parser.add_argument(
+        "--stratify",
+        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        default=[],
+        metavar="KEYS",
+        help=f"keep the shares of {', '.join(STRATA)} in the sample; several by commas",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default 0)")
+    parser.set_defaults(run=commands.convert_files)
+
+
+def _describe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", metavar="CLAIMS.jsonl")
+    parser.add_argument("--json", action="store_true", help="as a JSON object")
+    parser.set_defaults(run=commands.describe_claims)
+
+
+def _run(parser: argparse.ArgumentParser, kind: str) -> None:
+    parser.add_argument("claims", metavar="CLAIMS.jsonl")
+    parser.add_argument("--method", required=True, help=f"a {kind}: see python -m rankers methods")
+    parser.add_argument("--model", help="the LLM, for methods that ask one (default OPENAI_MODEL)")
+    parser.add_argument("--embedder", help="the embedder, for methods that use one")
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="a parameter of the method; may be repeated",
+    )
+    parser.add_argument(
+        "--concurrency", type=_positive, default=1, metavar="N", help="claims at once (default 1)"
+    )
+    parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N claims")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be asked, and do nothing"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT.jsonl", help="resumed where it exists"
+    )
+    parser.set_defaults(run=commands.run_method, kind=kind)
+
+
+def _evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", metavar="CLAIMS.jsonl")
+    parser.add_argument("rankings", nargs="+", metavar="RANKINGS.jsonl")
+    parser.add_argument("--json", action="store_true", help="as a JSON object")
+    parser.add_argument("--csv", metavar="F.csv", help="also write a row for each claim and ranker")
+    parser.set_defaults(run=commands.evaluate_rankings)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    return number

@@ -1,0 +1,172 @@
+"""What each command of ``python -m rankers`` does; every function returns the exit status."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from rankers import describe as describing
+from rankers import evaluate as evaluating
+from rankers.base import Ranker, Selector
+from rankers.convert import convert
+from rankers.errors import BadInput
+from rankers.formats import NOTICE_WORDS
+from rankers.method_info import MODEL
+from rankers.params import split_pairs
+from rankers.registry import (
+    METHODS,
+    build,
+    calls_for,
+    describe_methods,
+    method_info,
+    method_needs,
+    method_params,
+    unused_options,
+)
+from rankers.resume import finished_ids
+from rankers.run import ClaimsFile, run, survey
+
+RESPONSES_SUFFIX = ".responses"
+
+
+def methods(arguments: argparse.Namespace) -> int:
+    """List the methods."""
+    if arguments.json:
+        _print_json(describe_methods())
+        return 0
+    for info in METHODS.values():
+        needs = f" (uses: {', '.join(info.needs)})" if info.needs else ""
+        print(f"{info.name}: {info.kind}{needs}; {info.summary}")
+        for param in info.params:
+            print(f"    {param.name}={param.default}  {param.help} ({param.allowed})")
+    return 0
+
+
+def convert_files(arguments: argparse.Namespace) -> int:
+    """Convert files, then print what was written, left out and mended."""
+    with _progress(None, "claims") as advance:
+        report = convert(
+            arguments.sources,
+            arguments.output,
+            arguments.format,
+            limit=arguments.limit,
+            sample=arguments.sample,
+            stratify=arguments.stratify,
+            seed=arguments.seed,
+            progress=advance,
+        )
+    print(f"{arguments.output}: {report.written} claims")
+    if report.written < report.read:
+        print(f"sampled from {report.read} claims")
+    for reason, count in sorted(report.left_out.items()):
+        print(f"left out: {count} {reason}")
+    for kind, count in sorted(report.notices.items()):
+        print(f"notice: {count} {NOTICE_WORDS[kind]}")
+    return 0
+
+
+def describe_claims(arguments: argparse.Namespace) -> int:
+    """Print the numbers of the paper's Table 1 for a claims file."""
+    description = describing.describe(arguments.claims)
+    if arguments.json:
+        _print_json(description)
+    else:
+        print(describing.text(description))
+    return 0
+
+
+def run_method(arguments: argparse.Namespace) -> int:
+    """Rank or select, resuming OUT; 1 while any claim in OUT is a failed one."""
+    name, params = arguments.method, split_pairs(arguments.param)
+    kind = method_info(name).kind
+    if kind != arguments.kind:
+        command = "select" if kind == Selector.kind else "rank"
+        raise BadInput(f"{name} is a {kind}: use python -m rankers {command}")
+    values = method_params(name, params)
+    for note in unused_options(name, arguments.model, arguments.embedder, params):
+        print(note, file=sys.stderr)
+    claims = survey(arguments.claims)
+    if arguments.dry_run:
+        print(_dry_run(arguments, values, claims))
+        return 0
+    method = _build(arguments, values)
+    total = min(len(claims.n_candidates), arguments.limit or len(claims.n_candidates))
+    with _progress(total, name) as advance:
+        report = run(
+            method,
+            arguments.claims,
+            arguments.output,
+            limit=arguments.limit,
+            concurrency=arguments.concurrency,
+            progress=advance,
+            claims_file=claims,
+        )
+    print(
+        f"{arguments.output}: {report.n_claims} claims, {report.already_done} were there, "
+        f"{report.written} asked, {report.fallbacks} with a fallback, {report.failed} failed"
+    )
+    if report.failed:
+        print(
+            f"{report.failed} claims failed ({report.first_error}); "
+            "the same command asks them again",
+            file=sys.stderr,
+        )
+    return 1 if report.failed else 0
+
+
+def evaluate_rankings(arguments: argparse.Namespace) -> int:
+    """Print the evaluation as a table or JSON, and write the CSV when asked."""
+    result = evaluating.evaluate(arguments.claims, arguments.rankings)
+    for note in result.notes:
+        print(note, file=sys.stderr)
+    if arguments.csv:
+        with Path(arguments.csv).open("w", encoding="utf-8", newline="") as stream:
+            evaluating.write_csv(result, stream)
+    summary = result.summary()
+    if arguments.json:
+        _print_json(summary)
+    else:
+        print(evaluating.table(summary))
+    return 0
+
+
+def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Selector:
+    """The method; what an LLM answers is kept beside OUT, so that it is paid for once."""
+    llm = None
+    if MODEL in method_needs(arguments.method, values):
+        from rankers.llm import LLM
+        from rankers.store import FileStore
+
+        store = FileStore(arguments.output + RESPONSES_SUFFIX)
+        llm = LLM.from_environment(arguments.model, store=store)
+    return build(arguments.method, embedder=arguments.embedder, params=values, llm=llm)
+
+
+def _dry_run(arguments: argparse.Namespace, values: dict[str, Any], claims: ClaimsFile) -> str:
+    """What a run would ask, retries aside; needs neither key nor server."""
+    scope = list(claims.n_candidates.items())[: arguments.limit]
+    done = finished_ids(Path(arguments.output))
+    wanted = [n for claim_id, n in scope if claim_id not in done]
+    calls = sum(calls_for(arguments.method, n, values) for n in wanted)
+    return (
+        f"dry run: {len(scope)} claims, {len(scope) - len(wanted)} were there, "
+        f"{len(wanted)} to ask, at most {calls} LLM calls without retries"
+    )
+
+
+@contextmanager
+def _progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, nothing in a pipe; yields what takes the count so far."""
+    with tqdm(total=total, desc=what, unit="claim", disable=not sys.stderr.isatty()) as bar:
+        yield lambda count: bar.update(count - bar.n) and None
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))

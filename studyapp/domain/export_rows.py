@@ -1,0 +1,292 @@
+"""Rows of the export's tables: one dict a row, keyed by the names of the codebook.
+
+Every function streams: memory grows with the claims and never with the trials, and the number of
+queries is fixed. None stands for an empty cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from django.db.models import Count, Q
+
+from studyapp.domain.export_times import Replay, replay, utc_text
+from studyapp.enums import EnrolmentState, RunKind, TrialState
+from studyapp.models import Claim, Enrolment, Event, GoldSet, Study, Trial
+from studyapp.protocols.verification import REVEAL
+
+Row = dict[str, Any]
+
+#: Rows fetched at once.
+CHUNK = 2000
+
+#: How far a person came, in the words of the tables.
+PARTICIPANT_STATUS = {
+    EnrolmentState.CONSENTED: "active",
+    EnrolmentState.ACTIVE: "active",
+    EnrolmentState.COMPLETED: "completed",
+    EnrolmentState.TIMED_OUT: "dropped_out",
+    EnrolmentState.WITHDRAWN: "withdrawn",
+}
+#: Ends by which the study's own rule leaves a person out.
+EXCLUDING_REASONS = frozenset({"rejected", "screened_out", "failed_checks"})
+#: Ends that leave the work unfinished, whatever the state says.
+DROPPING_REASONS = frozenset({"returned", "timed_out", "paid_partial"})
+
+TRIAL_STATUS = {
+    TrialState.OPEN: "incomplete",
+    TrialState.INCOMPLETE: "incomplete",
+    TrialState.COMPLETED: "completed",
+    TrialState.VOID: "void",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """What every trial row repeats of its claim."""
+
+    claim_id: str
+    label: str
+    subset: int | None
+    gold_sets: str
+    gold_min_size: int
+
+
+def sentence_id(position: int) -> str:
+    """The exported name of a candidate."""
+    return f"s{position}"
+
+
+def joined(positions: list[int]) -> str:
+    """Sentence ids joined by a bar."""
+    return "|".join(map(sentence_id, positions))
+
+
+def participant_status(state: str, end_reason: str) -> str:
+    """The status of statistics.md 1.1 for an enrolment's state and the reason of its end."""
+    if end_reason in EXCLUDING_REASONS:
+        return "excluded"
+    if end_reason in DROPPING_REASONS:
+        return "dropped_out"
+    return PARTICIPANT_STATUS[EnrolmentState(state)]
+
+
+def claim_facts(study: Study) -> dict[int, ClaimFacts]:
+    """Facts of every claim by primary key: two queries."""
+    gold: dict[int, list[str]] = {}
+    sets = GoldSet.objects.filter(claim__study=study).order_by("claim_id", "position")
+    for claim_pk, members in sets.values_list("claim_id", "members").iterator(CHUNK):
+        gold.setdefault(claim_pk, []).append(joined(members))
+    claims = Claim.objects.filter(study=study).values_list(
+        "pk", "claim_id", "label", "subset__number", "gold_min_size"
+    )
+    return {
+        pk: ClaimFacts(claim_id, label, subset, ";".join(gold.get(pk, [])), size)
+        for pk, claim_id, label, subset, size in claims.iterator(CHUNK)
+    }
+
+
+def exported_runs(study: Study, include_simulated: bool, prefix: str = "") -> Q:
+    """Which runs an export holds; ``prefix`` leads from the queried table to the enrolment.
+
+    Simulated runs only when asked for. Pilot runs always, marked, so that the measures leave them
+    out and a reader can still see them. Nothing of people who withdrew.
+    """
+    kept = Q(**{f"{prefix}slot__study": study})
+    kept &= ~Q(**{f"{prefix}state": EnrolmentState.WITHDRAWN})
+    if not include_simulated:
+        kept &= ~Q(**{f"{prefix}run_kind": RunKind.SIMULATED})
+    return kept
+
+
+def trial_rows(study: Study, include_simulated: bool, study_version: str | None) -> Iterator[Row]:
+    """Rows of trials.csv, in the order in which the trials began: four queries."""
+    facts = claim_facts(study)
+    trials = (
+        Trial.objects.filter(exported_runs(study, include_simulated, "enrolment__"))
+        .order_by("pk")
+        .values(
+            "pk",
+            "code",
+            "claim_id",
+            "kind",
+            "state",
+            "block",
+            "position",
+            "stimulus",
+            "n_steps",
+            "started_at",
+            "void_reason",
+            "participant__code",
+            "condition__name",
+            "condition__interface",
+            "enrolment__run_kind",
+            "enrolment__state",
+            "enrolment__end_reason",
+            "enrolment__slot__replication",
+            "enrolment__slot__number",
+            "verification_answer__decision",
+            "verification_answer__confidence",
+            "verification_answer__reason",
+        )
+        .iterator(CHUNK)
+    )
+    replays = _replays(study, include_simulated)
+    next_pk, next_replay = next(replays, (0, None))
+    for trial in trials:
+        while next_replay is not None and next_pk < trial["pk"]:
+            next_pk, next_replay = next(replays, (0, None))
+        told = next_replay if next_replay and next_pk == trial["pk"] else Replay(trial["n_steps"])
+        yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_version)
+
+
+def _replays(study: Study, include_simulated: bool) -> Iterator[tuple[int, Replay]]:
+    """Every trial's primary key with what its events say, in the trials' order: one query."""
+    events = (
+        Event.objects.filter(exported_runs(study, include_simulated, "trial__enrolment__"))
+        .order_by("trial_id", "seq")
+        .values_list("trial_id", "kind", "step", "server_at")
+        .iterator(CHUNK)
+    )
+    for trial_pk, group in groupby(events, key=itemgetter(0)):
+        yield trial_pk, replay(event[1:] for event in group)
+
+
+def _trial_row(
+    trial: dict[str, Any], claim: ClaimFacts, told: Replay, slug: str, study_version: str | None
+) -> Row:
+    order = trial["stimulus"]["order"]
+    is_main = trial["kind"] == "main"
+    is_completed = trial["state"] == TrialState.COMPLETED
+    state, end_reason = trial["enrolment__state"], trial["enrolment__end_reason"]
+    return {
+        "study_id": slug,
+        "trial_id": trial["code"],
+        "participant_id": trial["participant__code"],
+        "participant_status": participant_status(state, end_reason),
+        "replication": trial["enrolment__slot__replication"],
+        "slot": trial["enrolment__slot__number"],
+        "subset": claim.subset if is_main else None,
+        "claim_id": claim.claim_id,
+        "condition": trial["condition__name"],
+        "interface": trial["condition__interface"],
+        "trial_kind": trial["kind"],
+        "trial_status": TRIAL_STATUS[TrialState(trial["state"])],
+        "block": trial["block"] if is_main else 0,
+        "position": trial["position"] if is_main else 0,
+        "gold_label": claim.label,
+        "decision": trial["verification_answer__decision"] if is_completed else None,
+        "n_available": len(order),
+        "shown_order": joined(order),
+        "gold_sets": claim.gold_sets,
+        "n_read": told.n_read,
+        "gold_min_size": claim.gold_min_size,
+        "msr": trial["stimulus"]["msr"],
+        "started_at": utc_text(trial["started_at"]),
+        "decided_at": utc_text(told.decided_at) if is_completed else None,
+        "hidden_ms": told.hidden_ms if is_completed else None,
+        "active_ms": told.active_ms if is_completed else None,
+        "confidence": trial["verification_answer__confidence"] if is_completed else None,
+        **_kind_marks(trial["enrolment__run_kind"]),
+        "study_version": study_version,
+        "reason": trial["verification_answer__reason"] if is_completed else None,
+        "void_reason": trial["void_reason"] or None,
+    }
+
+
+def _kind_marks(run_kind: str) -> Row:
+    return {
+        "simulated": "true" if run_kind == RunKind.SIMULATED else "false",
+        "pilot": "true" if run_kind == RunKind.PILOT else "false",
+    }
+
+
+def event_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
+    """Rows of events.csv, trial by trial in the server's order: one query."""
+    events = (
+        Event.objects.filter(exported_runs(study, include_simulated, "trial__enrolment__"))
+        .order_by("trial_id", "seq")
+        .values_list("code", "trial__code", "seq", "kind", "step", "data", "server_at", "client_ms")
+        .iterator(CHUNK)
+    )
+    for code, trial_code, seq, kind, step, data, server_at, client_ms in events:
+        is_reveal = kind == REVEAL
+        yield {
+            "event_id": code,
+            "trial_id": trial_code,
+            "seq": seq,
+            "event_type": kind,
+            "rank": step if is_reveal else None,
+            "sentence_id": sentence_id(data["candidate"]) if is_reveal else None,
+            "server_ts": utc_text(server_at),
+            "client_ms": client_ms,
+        }
+
+
+def claim_rows(study: Study) -> Iterator[Row]:
+    """Rows of claims.csv in the study's order: three queries."""
+    facts = claim_facts(study)
+    claims = (
+        Claim.objects.filter(study=study)
+        .order_by("position")
+        .values_list("pk", "text", "n_candidates", "lang", "source", "license")
+        .iterator(CHUNK)
+    )
+    for pk, text, n_candidates, lang, source, license_text in claims:
+        yield {
+            "study_id": study.slug,
+            "claim_id": facts[pk].claim_id,
+            "claim": text,
+            "label": facts[pk].label,
+            "n_candidates": n_candidates,
+            "gold_sets": facts[pk].gold_sets,
+            "gold_min_size": facts[pk].gold_min_size,
+            "subset": facts[pk].subset,
+            "lang": lang,
+            "source": source,
+            "license": license_text,
+        }
+
+
+def participant_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
+    """Rows of participants.csv by slot: pseudonyms and times, nothing that names a person."""
+    runs = (
+        Enrolment.objects.filter(exported_runs(study, include_simulated))
+        .annotate(n_trials=Count("trials"))
+        .order_by("slot__replication", "slot__number", "pk")
+        .values(
+            "participant__code",
+            "participant__joined_at",
+            "slot__replication",
+            "slot__number",
+            "run_kind",
+            "state",
+            "end_reason",
+            "consented_at",
+            "consent_version",
+            "started_at",
+            "ended_at",
+            "n_trials",
+        )
+        .iterator(CHUNK)
+    )
+    for run in runs:
+        yield {
+            "study_id": study.slug,
+            "participant_id": run["participant__code"],
+            "participant_status": participant_status(run["state"], run["end_reason"]),
+            "end_reason": run["end_reason"] or None,
+            "replication": run["slot__replication"],
+            "slot": run["slot__number"],
+            **_kind_marks(run["run_kind"]),
+            "consented_at": utc_text(run["consented_at"]),
+            "consent_version": run["consent_version"],
+            "joined_at": utc_text(run["participant__joined_at"]),
+            "started_at": utc_text(run["started_at"]),
+            "ended_at": utc_text(run["ended_at"]),
+            "n_trials": run["n_trials"],
+        }

@@ -1,0 +1,153 @@
+"""study.json: settings, texts, conditions, hashes, and the schedule slot by slot."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from django.db.models import Count, Max, Sum
+
+from studyapp.domain.export_rows import CHUNK
+from studyapp.domain.export_times import utc_text
+from studyapp.domain.lifecycle import software_version
+from studyapp.enums import RunKind
+from studyapp.models import Claim, PlannedTrial, Study
+from studyapp.protocols.verification import default_options
+
+#: Version of the export's files. A test holds it to the one that the analysis reads.
+FORMAT_VERSION = "1"
+
+
+def study_settings(study: Study) -> dict[str, Any]:
+    """Everything of study.json but the schedule (statistics.md 1.3, and the schema of --config).
+
+    The completion code stays out: who reads a published export must not be able to claim pay.
+    """
+    conditions = list(study.conditions.order_by("position"))
+    labels = set(Claim.objects.filter(study=study).values_list("label", flat=True).distinct())
+    slots = study.slots.aggregate(most=Max("n_trials"))
+    return {
+        "format_version": FORMAT_VERSION,
+        "software": f"suffice {software_version()}",
+        "study_id": study.slug,
+        "title": study.title,
+        "protocol": study.protocol,
+        "lang": study.lang,
+        "state": study.state,
+        "created_at": utc_text(study.created_at),
+        "opened_at": utc_text(study.opened_at),
+        "closed_at": utc_text(study.closed_at),
+        "subsets": study.n_subsets,
+        "replications": study.n_replications,
+        "trials_per_participant": slots["most"] or 0,
+        "order_policy": study.order_policy,
+        "condition_policy": study.condition_policy,
+        "seed": study.seed,
+        "conditions": [
+            {
+                "name": condition.name,
+                "interface": condition.interface,
+                "method": condition.method,
+                "model": condition.model or None,
+                "embedder": condition.embedder or None,
+                "params": condition.params,
+            }
+            for condition in conditions
+        ],
+        "contrast": f"{conditions[0]} - {conditions[1]}" if len(conditions) > 1 else None,
+        "response_options": study.response_options or default_options(labels),
+        "shows_total": study.shows_total,
+        "confirms_decision": study.confirms_decision,
+        "lease_minutes": study.lease_minutes,
+        "non_inferiority_margin": study.non_inferiority_margin,
+        "preregistered": study.preregistered,
+        "texts": study.texts,
+        "n_claims": Claim.objects.filter(study=study).count(),
+        "frozen": study.frozen,
+        "withdrawn": _withdrawn(study),
+    }
+
+
+def study_version(study: Study) -> str | None:
+    """Names the frozen study a trial ran under: the same for the same content. None for a draft."""
+    if not study.frozen:
+        return None
+    text = json.dumps(study.frozen, sort_keys=True, ensure_ascii=False)
+    return "v" + hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _withdrawn(study: Study) -> dict[str, dict[str, int]]:
+    """What stays of people who withdrew: counts of people and deleted trials by kind of run."""
+    counts = {kind: {"participants": 0, "trials": 0} for kind in RunKind.values}
+    rows = (
+        study.withdrawals.values("run_kind")
+        .annotate(participants=Count("id"), trials=Sum("n_trials"))
+        .order_by()
+    )
+    for row in rows:
+        counts[row["run_kind"]] = {"participants": row["participants"], "trials": row["trials"]}
+    return counts
+
+
+def study_json(study: Study) -> Iterator[str]:
+    """The text of study.json in pieces, the schedule one slot a line: bounded memory."""
+    settings = json.dumps(study_settings(study), ensure_ascii=False, indent=1, allow_nan=False)
+    yield settings.removesuffix("\n}")
+    yield ',\n "schedule": {\n  "subsets": ['
+    yield from _lines(_subsets(study))
+    yield '],\n  "slots": ['
+    yield from _lines(_slots(study))
+    yield "]\n }\n}\n"
+
+
+def _lines(items: Iterator[Any]) -> Iterator[str]:
+    for number, item in enumerate(items):
+        text = json.dumps(item, ensure_ascii=False, allow_nan=False)
+        yield f"{',' if number else ''}\n   {text}"
+
+
+def _subsets(study: Study) -> Iterator[dict[str, Any]]:
+    claims = (
+        Claim.objects.filter(study=study, subset__isnull=False)
+        .order_by("subset__number", "position")
+        .values_list("subset__number", "claim_id")
+        .iterator(CHUNK)
+    )
+    for number, rows in groupby(claims, key=itemgetter(0)):
+        yield {"subset": number, "claims": [claim_id for _, claim_id in rows]}
+
+
+def _slots(study: Study) -> Iterator[dict[str, Any]]:
+    planned = (
+        PlannedTrial.objects.filter(slot__study=study)
+        .order_by("slot__replication", "slot__number", "position")
+        .values_list(
+            "slot__replication",
+            "slot__number",
+            "slot__target",
+            "position",
+            "block",
+            "claim__claim_id",
+            "condition__name",
+        )
+        .iterator(CHUNK)
+    )
+    for (replication, number, target), rows in groupby(planned, key=itemgetter(0, 1, 2)):
+        yield {
+            "replication": replication,
+            "slot": number,
+            "target": target,
+            "trials": [
+                {
+                    "position": position,
+                    "block": block,
+                    "claim_id": claim_id,
+                    "condition": condition,
+                }
+                for *_, position, block, claim_id, condition in rows
+            ],
+        }

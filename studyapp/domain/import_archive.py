@@ -1,0 +1,175 @@
+"""A study export becomes a draft again: the same claims, evidence, texts and schedule."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import DataError, IntegrityError, transaction
+
+from studyapp.domain.configuration import check_configuration, create_study
+from studyapp.domain.export_settings import FORMAT_VERSION
+from studyapp.domain.import_results import store_results
+from studyapp.domain.import_schedule import store_schedule
+from studyapp.domain.importing import import_claims
+from studyapp.domain.lifecycle import check_slug, freeze_record
+from studyapp.errors import BadUpload, StudyError
+from studyapp.models import Study
+
+#: The files a study is made from, and the most that each may unpack to, in bytes.
+LIMITS = {
+    "study.json": 64 * 1024**2,
+    "claims.jsonl": 1024**3,
+    "rankings.jsonl": 1024**3,
+}
+#: More files than any export holds.
+MAX_MEMBERS = 100
+#: What the opening froze and an import must give again.
+_FROZEN_PARTS = ("claims", "rankings", "selections", "schedule", "texts")
+
+
+@dataclass
+class ImportedStudy:
+    """The new draft and what it holds. ``notes`` are remarks for the researcher."""
+
+    study: Study
+    n_claims: int = 0
+    n_results: int = 0
+    n_slots: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def import_study(
+    path: Path | str, slug: str | None = None, *, owner_name: str | None = None
+) -> ImportedStudy:
+    """Make the exported study again as a draft without participants, all or nothing.
+
+    ``slug`` is the new study's; by default that of the export. Raises BadUpload for a file that is
+    no sound export, naming file, line and field, and StudyError for a slug that is taken.
+    """
+    path = Path(path)
+    with tempfile.TemporaryDirectory(prefix="suffice-import-") as folder:
+        files = _unpack(path, Path(folder))
+        content = _study_content(path, files["study.json"])
+        slug = slug or str(content["study_id"])
+        check_slug(slug, "slug")
+        if Study.objects.filter(slug=slug).exists():
+            raise StudyError(f"study {slug!r} exists already: give another one with --slug.")
+        try:
+            with transaction.atomic():
+                return _make_study(slug, owner_name, content, files)
+        except (IntegrityError, DataError, UnicodeError) as error:
+            # What the checks before could not foresee; the database keeps nothing of it.
+            raise BadUpload(f"{path}: the database refuses its content ({error}).") from error
+
+
+def _make_study(
+    slug: str, owner_name: str | None, content: dict[str, Any], files: dict[str, Path]
+) -> ImportedStudy:
+    settings = {name: value for name, value in content.items() if name != "schedule"}
+    with _named("study.json"):
+        check_configuration(settings)
+    study = create_study(slug, configuration=settings, owner_name=owner_name)
+    made = ImportedStudy(study)
+    if files["claims.jsonl"].stat().st_size:
+        made.n_claims = import_claims(study, files["claims.jsonl"]).n_imported
+    made.n_results = store_results(study, files["rankings.jsonl"])
+    made.n_slots = store_schedule(study, content)
+    study.refresh_from_db()
+    made.notes = _differences(study, content.get("frozen") or {})
+    return made
+
+
+def _differences(study: Study, frozen: dict[str, Any]) -> list[str]:
+    """Where the new draft is not what the original froze when it opened."""
+    if not frozen:
+        return ["The exported study had not opened: there are no hashes to compare with."]
+    record = freeze_record(study)
+    return [
+        f"{part}: not as frozen when the original opened (cycles added later, or a changed file)"
+        for part in _FROZEN_PARTS
+        if record[part] != frozen.get(part)
+    ]
+
+
+def _study_content(path: Path, file: Path) -> dict[str, Any]:
+    """study.json, of a format version that is read here."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError:
+        raise BadUpload(f"{path}: study.json: not UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise BadUpload(f"{path}: study.json: not JSON ({error}).") from None
+    if not isinstance(content, dict):
+        raise BadUpload(f"{path}: study.json: must hold one object.")
+    version = content.get("format_version")
+    if version is None:
+        raise BadUpload(f"{path}: study.json: field format_version: missing; not a study export.")
+    if str(version) != FORMAT_VERSION:
+        raise BadUpload(
+            f"{path}: study.json: field format_version: {version!r} is not {FORMAT_VERSION!r}, the "
+            "one read here; import it with the version of Suffice that wrote it, or a newer one."
+        )
+    if not isinstance(content.get("study_id"), str) or not content["study_id"]:
+        raise BadUpload(f"{path}: study.json: field study_id: must be a text.")
+    return content
+
+
+def _unpack(path: Path, folder: Path) -> dict[str, Path]:
+    """The files of ``LIMITS``, unpacked into ``folder``; names in the zip never become paths."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _check_members(path, archive)
+            return {name: _unpack_one(archive, name, folder / name) for name in LIMITS}
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise BadUpload(f"{path}: no zip file, or a damaged one ({error}).") from None
+    except (NotImplementedError, RuntimeError):
+        raise BadUpload(f"{path}: encrypted or packed in an unusual way; export again.") from None
+    except OSError as error:
+        raise BadUpload(f"{path}: cannot be read ({error.strerror or error}).") from None
+
+
+def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if len(names) > MAX_MEMBERS:
+        raise BadUpload(f"{path}: holds {len(names)} files; this is not a study export.")
+    odd = sorted({name for name in names if "/" in name or "\\" in name or name.startswith(".")})
+    if odd:
+        raise BadUpload(f"{path}: holds {odd[0]!r}; the names in an export are plain file names.")
+    problems = [f"{path}: {name} is not in the zip." for name in LIMITS if name not in names]
+    problems += [
+        f"{path}: {name} is in the zip more than once." for name in LIMITS if names.count(name) > 1
+    ]
+    problems += [
+        f"{path}: {info.filename} unpacks to {info.file_size} bytes; at most "
+        f"{LIMITS[info.filename]} are read."
+        for info in infos
+        if info.filename in LIMITS and info.file_size > LIMITS[info.filename]
+    ]
+    if problems:
+        raise BadUpload(problems)
+
+
+def _unpack_one(archive: zipfile.ZipFile, name: str, target: Path) -> Path:
+    # The zip's reader stops at the size that the zip declares, and that was checked.
+    with archive.open(name) as packed, target.open("wb") as plain:
+        shutil.copyfileobj(packed, plain, 1024 * 1024)
+    return target
+
+
+@contextmanager
+def _named(file: str) -> Iterator[None]:
+    """Put the file's name before the problems found in its content."""
+    try:
+        yield
+    except StudyError as error:
+        raise BadUpload([f"{file}: {problem}" for problem in error.problems]) from None

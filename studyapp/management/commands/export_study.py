@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from studyapp.domain.export import export_study
+from studyapp.domain.queries import study_by_slug
+from studyapp.management.base import StudyCommand
+
+
+class Command(StudyCommand):
+    help = "Write a study to one zip: tables, evidence, settings, schedule and codebook."
+
+    def add_arguments(self, parser: Any) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("-o", "--output", type=Path, required=True, metavar="EXPORT.zip")
+        parser.add_argument(
+            "--simulated",
+            action="store_true",
+            help="include simulated runs, marked (pilot runs are always included and marked)",
+        )
+
+    def run(self, **options: Any) -> None:
+        study = study_by_slug(options["slug"])
+        with tqdm(unit=" rows", disable=not sys.stderr.isatty()) as bar:
+            summary = export_study(
+                study, options["output"], options["simulated"], advance=bar.update
+            )
+        for name, count in summary.rows.items():
+            self.say(f"{name}: {count} rows")
+        self.say(f"{summary.path}: {summary.n_bytes} bytes")
+        self.say(f"sha256 {summary.sha256}")

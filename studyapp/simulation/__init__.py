@@ -1,0 +1,1 @@
+"""Simulated participants who play a study through its real pages."""

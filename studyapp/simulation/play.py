@@ -1,0 +1,99 @@
+"""Play whole runs of a study through its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from studyapp.domain.assignment import invite
+from studyapp.enums import EnrolmentState, Interface, RunKind
+from studyapp.errors import StudyError
+from studyapp.models import Enrolment, Study, Trial
+from studyapp.models.assignment import HOLDING
+from studyapp.simulation.pages import Page, Visitor
+from studyapp.simulation.readers import POLICIES, Stimulus
+
+
+def free_simulated_seats(study: Study) -> int:
+    """How many simulated participants the study still has room for."""
+    seats = sum(study.slots.values_list("target", flat=True))
+    held = Enrolment.objects.filter(
+        slot__study=study, run_kind=RunKind.SIMULATED, state__in=HOLDING
+    ).count()
+    return seats - held
+
+
+def simulate(
+    study: Study,
+    *,
+    participants: int,
+    policy: str,
+    seed: int,
+    base_url: str,
+    on_trial: Callable[[], None] = lambda: None,
+) -> int:
+    """Play ``participants`` whole runs one after another; returns the number of trials played.
+
+    Raises StudyError when the study is not open, has no room, or a page is not what it should be.
+    """
+    if not study.is_open:
+        raise StudyError("The study is not open: open it first (open_study).")
+    free = free_simulated_seats(study)
+    if participants > free:
+        raise StudyError(
+            f"The study has room for {free} more simulated participants, {participants} are "
+            "wanted. Add replications with: schedule."
+        )
+    n_trials = 0
+    for number in range(1, participants + 1):
+        visitor = Visitor(base_url)
+        try:
+            n_trials += _play_run(study, visitor, number, policy, seed, on_trial)
+        finally:
+            visitor.close()
+    return n_trials
+
+
+def _play_run(
+    study: Study,
+    visitor: Visitor,
+    number: int,
+    policy: str,
+    seed: int,
+    on_trial: Callable[[], None],
+) -> int:
+    page = visitor.get(f"/p/{study.code}/?run={invite(study, RunKind.SIMULATED)}")
+    page = visitor.submit(page, "join", consent="yes")
+    page = visitor.submit(page, "begin")
+    n_trials = 0
+    while "decide" in page.forms:
+        page = _play_trial(study, visitor, page, number, policy, seed)
+        n_trials += 1
+        on_trial()
+    token = page.url.rstrip("/").rsplit("/", 1)[-1]
+    state = Enrolment.objects.filter(token=token).values_list("state", flat=True).first()
+    if state != EnrolmentState.COMPLETED:
+        raise StudyError(f"Participant {number} stopped after {n_trials} trials: {page.url}")
+    return n_trials
+
+
+def _play_trial(
+    study: Study, visitor: Visitor, page: Page, number: int, policy: str, seed: int
+) -> Page:
+    code = page.forms["decide"].action.rstrip("/").rsplit("/", 2)[-2]
+    trial = Trial.objects.select_related("claim", "condition").get(code=code)
+    behaviour = POLICIES[policy](_stimulus(study, trial), number, seed)
+    for _ in range(behaviour.n_read - trial.n_steps):
+        page = visitor.submit(page, "reveal")
+    return visitor.submit(page, "decide", decision=behaviour.decision)
+
+
+def _stimulus(study: Study, trial: Trial) -> Stimulus:
+    return Stimulus(
+        claim_id=trial.claim.claim_id,
+        condition=trial.condition.name,
+        label=trial.claim.label,
+        n_available=len(trial.stimulus["order"]),
+        msr=trial.stimulus["msr"],
+        is_incremental=trial.condition.interface == Interface.INCREMENTAL,
+        options=tuple(study.response_options),
+    )

@@ -1,0 +1,231 @@
+"""A run: its page, and what a participant does there. Every write is committed before the answer.
+
+With htmx an action answers the changed part; without it, a redirect to the run's page.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from studyapp.domain.assignment import has_withdrawn, move_to_free_slot, withdraw
+from studyapp.domain.events import clean_client_ms
+from studyapp.domain.queries import shown_sentences
+from studyapp.domain.trials import (
+    find_run,
+    open_trial_of,
+    record_decision,
+    record_visibility,
+    reveal_next,
+    start_next_trial,
+)
+from studyapp.enums import EnrolmentState, EventKind, TrialState
+from studyapp.errors import BadAnswer, BadLink, NotOpen, StalePage
+from studyapp.models import Enrolment, Study, Trial
+from studyapp.participant_forms import read_decision, read_reveal
+from studyapp.views.htmx import Region, fragment, is_htmx, region_or_page
+from studyapp.views.participant_guard import PAGE, participant_view
+from studyapp.views.participant_join import cookie_name, cookie_path
+from studyapp.views.participant_state import (
+    NOTICES,
+    reveal_values,
+    run_region,
+    run_url,
+    run_values,
+    trial_region,
+    withdrawn_region,
+)
+
+logger = logging.getLogger(__name__)
+
+VISIBILITY_KINDS = (EventKind.PAGE_HIDDEN, EventKind.PAGE_VISIBLE)
+
+
+@participant_view("GET", "HEAD")
+def run(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
+    """The true current state of a run. Stores nothing."""
+    enrolment = _run_or_none(study_code, token)
+    if enrolment is None:
+        return _gone(request, study_code, token)
+    region = run_region(enrolment, request.GET.get("notice", ""))
+    return region_or_page(request, region, PAGE)
+
+
+@participant_view("GET", "HEAD", "POST")
+def begin(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
+    """Start the first trial, or the next one after a pause."""
+    if request.method != "POST":
+        return _to_run(study_code, token)
+    enrolment = _run_or_none(study_code, token)
+    if enrolment is None:
+        return _gone(request, study_code, token)
+    notice = ""
+    try:
+        if enrolment.state == EnrolmentState.TIMED_OUT and enrolment.started_at is None:
+            move_to_free_slot(token)
+            notice = "moved"
+        trial = start_next_trial(token)
+    except StalePage:
+        return _current_state(request, study_code, token, "stale")
+    except NotOpen:
+        return _current_state(request, study_code, token, "")
+    if is_htmx(request) and trial is not None:
+        return region_or_page(request, trial_region(trial, notice), PAGE)
+    return _current_state(request, study_code, token, notice, status=200)
+
+
+@participant_view("GET", "HEAD", "POST")
+def reveal(request: HttpRequest, study_code: str, token: str, trial_code: str) -> HttpResponse:
+    """Show the next sentence; a rank that is shown already changes nothing."""
+    if request.method != "POST":
+        return _to_run(study_code, token)
+    asked = read_reveal(request.POST)
+    try:
+        revealed = reveal_next(token, trial_code, asked.rank, client_ms=asked.client_ms)
+    except StalePage:
+        return _stale(request, study_code, token, trial_code, "stale")
+    except BadLink:
+        return _gone(request, study_code, token)
+    if not is_htmx(request):
+        return _to_run(study_code, token)
+    return _reveal_fragment(revealed.trial, asked.rank)
+
+
+@participant_view("GET", "HEAD", "POST")
+def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -> HttpResponse:
+    """Store the decision that ends a trial, and show the next trial."""
+    if request.method != "POST":
+        return _to_run(study_code, token)
+    answer = read_decision(request.POST)
+    try:
+        trial = record_decision(
+            token,
+            trial_code,
+            {"decision": answer.decision},
+            n_steps=answer.n_shown,
+            client_ms=answer.client_ms,
+        )
+    except StalePage:
+        return _stale(request, study_code, token, trial_code, "elsewhere")
+    except BadAnswer as error:
+        return _refused_answer(request, study_code, token, answer.decision, error)
+    except BadLink:
+        return _gone(request, study_code, token)
+    if is_htmx(request) and trial is not None:
+        return region_or_page(request, trial_region(trial), PAGE)
+    return _current_state(request, study_code, token, "", status=200)
+
+
+@participant_view("POST")
+def seen(request: HttpRequest, study_code: str, token: str, trial_code: str) -> HttpResponse:
+    """Note that the trial's page was hidden or is visible again. Answers nothing."""
+    kind = request.POST.get("kind", "")
+    if kind not in VISIBILITY_KINDS:
+        raise BadAnswer("Nothing was stored: kind must be page_hidden or page_visible.")
+    client_ms = clean_client_ms(request.POST.get("client_ms"))
+    record_visibility(token, trial_code, kind, client_ms=client_ms)
+    return HttpResponse(status=204)
+
+
+@participant_view("GET", "HEAD")
+def help_page(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
+    """Instructions, consent and contact, to read again in the middle of a run."""
+    enrolment = _run_or_none(study_code, token)
+    if enrolment is None:
+        return _gone(request, study_code, token)
+    texts = enrolment.slot.study.texts
+    context = run_values(enrolment) | {
+        "instructions": texts.get("instructions", ""),
+        "consent": texts.get("consent", ""),
+    }
+    return region_or_page(request, Region("participant/_help.html", context), PAGE)
+
+
+@participant_view("GET", "HEAD", "POST")
+def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
+    """Ask, saying what will be deleted; then delete it."""
+    enrolment = _run_or_none(study_code, token)
+    if enrolment is None:
+        if request.method == "POST" and has_withdrawn(token):
+            return _to_run(study_code, token)
+        return _gone(request, study_code, token)
+    if request.method == "POST":
+        withdraw(token)
+        response = _to_run(study_code, token)
+        response.delete_cookie(cookie_name(study_code), path=cookie_path(study_code))
+        return response
+    n_answers = Trial.objects.filter(enrolment=enrolment, state=TrialState.COMPLETED).count()
+    context = run_values(enrolment) | {"n_answers": n_answers}
+    return region_or_page(request, Region("participant/_withdraw.html", context), PAGE)
+
+
+def _run_or_none(study_code: str, token: str) -> Enrolment | None:
+    """The run, or None where the token or its study is wrong or the data are deleted."""
+    try:
+        enrolment = find_run(token)
+    except BadLink:
+        return None
+    return enrolment if enrolment.slot.study.code == study_code else None
+
+
+def _gone(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
+    """An address without a run, or with another run's trial. Raises BadLink unless withdrawn."""
+    if has_withdrawn(token):
+        study = Study.objects.filter(code=study_code).first()
+        return region_or_page(request, withdrawn_region(study), PAGE)
+    raise BadLink("It belongs to no run of this study. Nothing was stored.")
+
+
+def _to_run(study_code: str, token: str, notice: str = "") -> HttpResponse:
+    """Send the browser to the run's page by GET, so that a reload repeats nothing."""
+    address = run_url(study_code, token) + (f"?notice={notice}" if notice in NOTICES else "")
+    response = HttpResponseRedirect(address)
+    response.status_code = 303
+    return response
+
+
+def _current_state(
+    request: HttpRequest, study_code: str, token: str, notice: str, status: int = 409
+) -> HttpResponse:
+    """The true state: the whole region for htmx, else a redirect to it."""
+    if not is_htmx(request):
+        return _to_run(study_code, token, notice)
+    region = run_region(find_run(token), notice)
+    region = Region(region.template, region.context, max(region.status, status))
+    return region_or_page(request, region, PAGE)
+
+
+def _stale(
+    request: HttpRequest, study_code: str, token: str, trial_code: str, notice: str
+) -> HttpResponse:
+    """A page older than what is stored. ``notice`` is for a trial that is still open."""
+    trial = open_trial_of(find_run(token))
+    if trial is None or trial.code != trial_code:
+        logger.warning("Refused a second answer for trial %s: it is over.", trial_code)
+        notice = "answered"
+    return _current_state(request, study_code, token, notice)
+
+
+def _refused_answer(
+    request: HttpRequest, study_code: str, token: str, decision: str, error: BadAnswer
+) -> HttpResponse:
+    """The trial again, with what was chosen and why it was refused."""
+    enrolment = find_run(token)
+    trial = open_trial_of(enrolment)
+    if trial is None:
+        return _current_state(request, study_code, token, "stale")
+    trial.enrolment = enrolment
+    region = trial_region(trial, chosen=decision, message=str(error), status=error.status)
+    return region_or_page(request, region, PAGE)
+
+
+def _reveal_fragment(trial: Trial, first: int) -> HttpResponse:
+    """The sentences from rank ``first`` on, and the button as it is now."""
+    context = reveal_values(trial) | {"sentences": shown_sentences(trial, first=first)}
+    if context["has_more"]:
+        return fragment("participant/_revealed.html", context)
+    # The last one: the note takes the place of the button.
+    response = fragment("participant/_revealed_all.html", context)
+    response.headers["HX-Retarget"] = "#reveal"
+    return response

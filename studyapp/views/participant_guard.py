@@ -1,0 +1,131 @@
+"""What every participant view shares: no cookies needed, no cross-site posts, readable refusals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.csrf import csrf_exempt
+
+from studyapp.errors import BadAnswer, BadLink, NoFreeSlot, NotOpen, StudyError
+from studyapp.views.htmx import Region, region_or_page
+
+logger = logging.getLogger(__name__)
+
+PAGE = "participant/page.html"
+
+SAFE_METHODS = ("GET", "HEAD")
+
+
+def message_region(heading: str, *paragraphs: str, status: int = 200, **values: object) -> Region:
+    """A region that only says something."""
+    context = {"heading": heading, "paragraphs": paragraphs, **values}
+    return Region("participant/_message.html", context, status)
+
+
+def message_page(
+    request: HttpRequest, heading: str, *paragraphs: str, status: int = 200, **values: object
+) -> HttpResponse:
+    """The same as an answer."""
+    region = message_region(heading, *paragraphs, status=status, **values)
+    return region_or_page(request, region, PAGE)
+
+
+def is_cross_site(request: HttpRequest) -> bool:
+    """Whether the browser says that another site sent this request.
+
+    A browser names the origin of every POST. A sandboxed frame's origin is ``null``: it counts as
+    ours only where the browser does not say otherwise, because a hostile page can make one as well.
+    A request with neither header (a script, an old browser) is let through: the run token or the
+    signed form is the key, and no cookie gives a cross-site post any power.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site == "cross-site":
+        return True
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return False
+    if origin == "null":
+        return site not in (None, "same-origin")
+    # Behind a proxy the host may arrive rewritten; the public address is ours in any case.
+    ours = (request.get_host(), urlsplit(settings.PUBLIC_URL).netloc)
+    return urlsplit(origin).netloc not in ours
+
+
+def participant_view(
+    *methods: str,
+) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
+    """Mark a participant view: its methods, no CSRF cookie, frames allowed, errors as pages.
+
+    The token in the address is the key to a run, so the views work in frames and without cookies.
+    """
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @csrf_exempt
+        @xframe_options_exempt
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: str, **kwargs: str) -> HttpResponse:
+            if request.method not in methods:
+                response = message_page(
+                    request,
+                    "This address takes no such request",
+                    "Open the link you were given again. Nothing was stored.",
+                    status=405,
+                )
+                response.headers["Allow"] = ", ".join(methods)
+                return response
+            if request.method not in SAFE_METHODS and is_cross_site(request):
+                return message_page(
+                    request,
+                    "This request came from another site",
+                    "Nothing was stored. Open the link you were given and answer there.",
+                    status=403,
+                )
+            try:
+                return view(request, *args, **kwargs)
+            except StudyError as error:
+                return _refusal(request, error)
+
+        return guarded
+
+    return decorate
+
+
+def _refusal(request: HttpRequest, error: StudyError) -> HttpResponse:
+    """A page for an action that was refused. Only texts written for participants are shown."""
+    # A page that was only looked at is no conflict.
+    status = 200 if request.method in SAFE_METHODS else error.status
+    if isinstance(error, BadLink):
+        return message_page(
+            request,
+            "This link does not work",
+            *error.problems,
+            "Open the full link you were given again, or ask the researchers for a new one.",
+            status=error.status,
+        )
+    if isinstance(error, NoFreeSlot):
+        return message_page(
+            request,
+            "Every place is taken",
+            "This study is full at the moment. Nothing about you was stored.",
+            "A place may become free: you can try the same link again later. "
+            "Thank you for your interest.",
+            status=status,
+        )
+    if isinstance(error, NotOpen):
+        return message_page(request, "Not open now", *error.problems, status=status)
+    if isinstance(error, BadAnswer):
+        return message_page(request, "Nothing was stored", *error.problems, status=error.status)
+    # Other texts are for researchers: they may name claims and conditions.
+    logger.error("A participant's request failed: %s", error)
+    return message_page(
+        request,
+        "The study cannot go on just now",
+        "Your answers are stored. Please tell the researchers, and open the same link again later.",
+        status=503,
+    )

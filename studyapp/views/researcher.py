@@ -1,0 +1,277 @@
+"""Researchers' pages: the list of studies, one study, its progress, measures and export."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.db import DatabaseError, connection
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import (
+    require_GET,
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from studyapp.access import researcher_only, study_or_404
+from studyapp.domain import lifecycle, precompute
+from studyapp.domain.export import export_study
+from studyapp.domain.results import live_table
+from studyapp.enums import StudyState
+from studyapp.errors import StudyError
+from studyapp.forms import CloseForm, RunsForm
+from studyapp.models import PrecomputeJob, Study
+from studyapp.views.researcher_card import manage
+from studyapp.views.researcher_pages import next_after_precompute, study_page, study_rows
+from studyapp.views.researcher_precompute import precompute_status, ring
+from studyapp.views.researcher_running import opening_status
+from studyapp.views.researcher_words import counted
+
+# ---- pages ---------------------------------------------------------------------------------------
+
+
+@require_safe
+@researcher_only
+def study_list(request: HttpRequest) -> HttpResponse:
+    """Every study the researcher may see."""
+    context = {
+        "rows": study_rows(request.user),
+        "create_line": manage("create_study", "SLUG", "--owner", request.user.get_username()),
+    }
+    return _page(request, "researcher/study_list.html", context)
+
+
+@require_safe
+@researcher_only
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """One study: a card for each step of the work."""
+    return _study_page(request, study_or_404(request.user, slug))
+
+
+# ---- precompute ----------------------------------------------------------------------------------
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@researcher_only
+def study_precompute(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET: progress, polled by htmx. POST: queue what is missing and what failed."""
+    study = study_or_404(request.user, slug)
+    if request.method == "POST":
+        return _queue(request, study, lambda: precompute.queue_jobs(study))
+    if not _is_htmx(request):
+        return _varying(redirect(_card_url(study, "rankings")))
+    return _precompute_fragment(request, study, ring(study))
+
+
+@require_POST
+@researcher_only
+def job_retry(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
+    """Queue one failed claim again."""
+    study = study_or_404(request.user, slug)
+    job = _job_or_404(study, job_id)
+    return _queue(request, study, lambda: precompute.retry_job(job))
+
+
+@require_safe
+@researcher_only
+def job_reply(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
+    """The raw reply behind a failure: escaped for htmx, plain text for everybody else."""
+    job = _job_or_404(study_or_404(request.user, slug), job_id)
+    if _is_htmx(request):
+        return _varying(render(request, "researcher/_reply.html", {"reply": job.raw_reply}))
+    return _varying(HttpResponse(job.raw_reply, content_type="text/plain; charset=utf-8"))
+
+
+# ---- states --------------------------------------------------------------------------------------
+
+
+@require_POST
+@researcher_only
+def study_open(request: HttpRequest, slug: str) -> HttpResponse:
+    """Freeze the study and let participants in."""
+    study = study_or_404(request.user, slug)
+    return _change(
+        request, study, lambda: lifecycle.open_study(study), "The study is open.", "participants"
+    )
+
+
+@require_POST
+@researcher_only
+def study_pause(request: HttpRequest, slug: str) -> HttpResponse:
+    """Let nobody in and start no further trial, until it is resumed."""
+    study = study_or_404(request.user, slug)
+    return _move(request, study, StudyState.PAUSED, (StudyState.OPEN,), "The study is paused.")
+
+
+@require_POST
+@researcher_only
+def study_resume(request: HttpRequest, slug: str) -> HttpResponse:
+    """Open a paused study again."""
+    study = study_or_404(request.user, slug)
+    return _move(request, study, StudyState.OPEN, (StudyState.PAUSED,), "The study is open again.")
+
+
+@require_POST
+@researcher_only
+def study_close(request: HttpRequest, slug: str) -> HttpResponse:
+    """Close for good, once the study's short name was typed."""
+    study = study_or_404(request.user, slug)
+    form = CloseForm(study, request.POST)
+    if not form.is_valid():
+        return _study_page(request, study, close_form=form, status=422)
+    return _move(
+        request,
+        study,
+        StudyState.CLOSED,
+        (StudyState.OPEN, StudyState.PAUSED),
+        "The study is closed.",
+    )
+
+
+# ---- measures and export -------------------------------------------------------------------------
+
+
+@require_safe
+@researcher_only
+def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
+    """The measures so far: a fragment for htmx, a page otherwise."""
+    study = study_or_404(request.user, slug)
+    with_simulated = RunsForm.wants_simulated(request.GET)
+    table = live_table(study, with_simulated)
+    context = {
+        "study": study,
+        "table": table,
+        "n_trials": counted(table.n_trials, "trial"),
+        "with_simulated": with_simulated,
+    }
+    if _is_htmx(request):
+        return _varying(render(request, "researcher/_measures.html", context))
+    return _varying(_page(request, "researcher/measures.html", context))
+
+
+@require_GET
+@researcher_only
+def study_export(request: HttpRequest, slug: str) -> HttpResponse:
+    """The study as one zip, for the report and for replication."""
+    study = study_or_404(request.user, slug)
+    name = f"{study.slug}.zip"
+    with tempfile.TemporaryDirectory(prefix="suffice-export-") as folder:
+        path = Path(folder) / name
+        try:
+            export_study(study, path, include_simulated=RunsForm.wants_simulated(request.GET))
+        except StudyError as error:
+            return _study_page(request, study, refused=error.problems, status=error.status)
+        # The open file outlives its name: nothing is left behind however the download ends.
+        return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Whether this process answers and reaches its database; for health checks."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return HttpResponse("the database does not answer", status=503, content_type="text/plain")
+    return HttpResponse("ok", content_type="text/plain")
+
+
+# ---- what they share -----------------------------------------------------------------------------
+
+
+def _page(
+    request: HttpRequest, template: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    common = {"user_name": request.user.get_username(), "messages": messages.get_messages(request)}
+    return render(request, template, common | context, status=status)
+
+
+def _study_page(
+    request: HttpRequest,
+    study: Study,
+    *,
+    refused: list[str] | None = None,
+    close_form: CloseForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    page = study_page(study, refused=refused, close_form=close_form)
+    return _page(request, "researcher/study.html", {"study": study, "page": page}, status)
+
+
+def _queue(request: HttpRequest, study: Study, queue: Callable[[], Any]) -> HttpResponse:
+    """Queue jobs and answer with the progress; what was refused is said in the same place."""
+    problems: list[str] = []
+    status = 200
+    try:
+        queue()
+    except StudyError as error:
+        problems, status = error.problems, error.status
+    if _is_htmx(request):
+        return _precompute_fragment(request, study, problems, status)
+    if problems:
+        return _varying(_study_page(request, study, refused=problems, status=status))
+    return _varying(redirect(_card_url(study, "rankings")))
+
+
+def _precompute_fragment(
+    request: HttpRequest, study: Study, problems: list[str], status: int = 200
+) -> HttpResponse:
+    progress = precompute_status(study, problems)
+    context: dict[str, Any] = {"study": study, "status": progress}
+    if progress.is_settled and study.is_draft:
+        # Precompute is over: what keeps the study from opening has changed with it.
+        opening = opening_status(study)
+        context["opening"] = opening
+        context["next"] = next_after_precompute(progress, opening)
+    return _varying(render(request, "researcher/_precompute_answer.html", context, status=status))
+
+
+def _change(
+    request: HttpRequest, study: Study, change: Callable[[], Any], done: str, anchor: str
+) -> HttpResponse:
+    """Change the study's state and go back to its page, or say there why it was refused."""
+    try:
+        change()
+    except StudyError as error:
+        study.refresh_from_db()
+        return _study_page(request, study, refused=error.problems, status=error.status)
+    messages.success(request, done)
+    return redirect(_card_url(study, anchor))
+
+
+def _move(
+    request: HttpRequest, study: Study, state: str, allowed_from: tuple[str, ...], done: str
+) -> HttpResponse:
+    return _change(
+        request,
+        study,
+        lambda: lifecycle.set_state(study, state, allowed_from=allowed_from),
+        done,
+        "opening",
+    )
+
+
+def _job_or_404(study: Study, job_id: int) -> PrecomputeJob:
+    jobs = PrecomputeJob.objects.select_related("condition__study")
+    return get_object_or_404(jobs, pk=job_id, condition__study=study)
+
+
+def _card_url(study: Study, anchor: str) -> str:
+    return f"{reverse('study', args=[study.slug])}#{anchor}"
+
+
+def _is_htmx(request: HttpRequest) -> bool:
+    return request.headers.get("HX-Request") == "true"
+
+
+def _varying(response: HttpResponse) -> HttpResponse:
+    """Say that the answer differs for htmx, so that no cache mixes the two up."""
+    patch_vary_headers(response, ["HX-Request"])
+    return response

@@ -1,0 +1,200 @@
+"""What the database itself refuses, on SQLite and PostgreSQL alike."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from studyapp.domain.assignment import withdraw
+from studyapp.enums import EnrolmentState, EventKind, RunKind, TrialState
+from studyapp.models import (
+    Enrolment,
+    Event,
+    Participant,
+    PlannedTrial,
+    Ranking,
+    Selection,
+    Slot,
+    Trial,
+    VerificationAnswer,
+)
+from tests import factories
+from tests.backends import BACKEND
+
+pytestmark = pytest.mark.django_db
+
+
+def refused(action) -> str:
+    """The database's words when ``action`` breaks a rule."""
+    with pytest.raises(IntegrityError) as caught, transaction.atomic():
+        action()
+    return str(caught.value)
+
+
+def test_events_cannot_be_changed(study):
+    _, trial = factories.started(study)
+    event = trial.events.first()
+    words = refused(lambda: Event.objects.filter(pk=event.pk).update(kind="reveal"))
+    assert "events are insert only" in words
+
+
+def test_events_cannot_be_deleted_while_the_participant_takes_part(study):
+    _, trial = factories.started(study)
+    words = refused(lambda: trial.events.all().delete())
+    assert "on withdrawal only" in words
+    assert trial.events.count() >= 2
+
+
+def test_withdrawal_deletes_this_participants_rows_and_no_others(study):
+    enrolment, trial = factories.started(study)
+    _, other = factories.started(study)
+    withdraw(enrolment.token)
+    assert not Trial.objects.filter(pk=trial.pk).exists()
+    assert not Event.objects.filter(trial_id=trial.pk).exists()
+    assert not Participant.objects.filter(pk=enrolment.participant_id).exists()
+    assert other.events.count() >= 2
+    assert study.withdrawals.get().n_trials == 1
+
+
+@pytest.mark.skipif(BACKEND != "postgres", reason="SQLite has no TRUNCATE")
+@pytest.mark.usefixtures("committed_db")
+def test_events_cannot_be_truncated():
+    factories.started(factories.open_study())
+    words = refused(lambda: connection.cursor().execute("TRUNCATE studyapp_event CASCADE"))
+    assert "events are insert only" in words
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, 9])
+def test_steps_of_a_trial_are_consecutive(study, step):
+    _, trial = factories.started_in(study, "incremental")
+    refused(
+        lambda: Event.objects.create(
+            trial=trial, seq=7, kind="reveal", step=step, server_at=timezone.now()
+        )
+    )
+    Event.objects.create(trial=trial, seq=2, kind="reveal", step=2, server_at=timezone.now())
+
+
+def test_two_events_never_share_a_place_in_the_history(study):
+    _, trial = factories.started(study)
+    refused(
+        lambda: Event.objects.create(
+            trial=trial, seq=0, kind=EventKind.PAGE_HIDDEN, server_at=timezone.now()
+        )
+    )
+
+
+def test_a_participant_never_gets_a_claim_twice(study):
+    enrolment, trial = factories.started(study)
+    planned = PlannedTrial.objects.get(slot=enrolment.slot, position=2)
+    refused(
+        lambda: Trial.objects.create(
+            enrolment=enrolment,
+            participant=enrolment.participant,
+            planned=planned,
+            claim=trial.claim,
+            condition=planned.condition,
+            protocol="verification",
+            state=TrialState.INCOMPLETE,
+            block=1,
+            position=2,
+            stimulus={"order": [0]},
+            n_steps=1,
+            n_events=1,
+            started_at=timezone.now(),
+        )
+    )
+
+
+def test_a_run_has_one_open_trial_at_most(study):
+    enrolment, _ = factories.started(study)
+    planned = PlannedTrial.objects.get(slot=enrolment.slot, position=2)
+    refused(
+        lambda: Trial.objects.create(
+            enrolment=enrolment,
+            participant=enrolment.participant,
+            planned=planned,
+            claim=planned.claim,
+            condition=planned.condition,
+            protocol="verification",
+            block=1,
+            position=2,
+            stimulus={"order": [0]},
+            n_steps=1,
+            n_events=1,
+            started_at=timezone.now(),
+        )
+    )
+
+
+def test_a_trial_has_one_decision_and_it_stays(study):
+    _, trial = factories.started(study)
+    answer = {"decision": "supported", "is_correct": True, "n_shown": 1}
+    VerificationAnswer.objects.create(trial=trial, **answer)
+    refused(lambda: VerificationAnswer.objects.create(trial=trial, **answer))
+    words = refused(lambda: VerificationAnswer.objects.update(decision="refuted"))
+    assert "cannot be changed" in words
+    assert "on withdrawal only" in refused(lambda: VerificationAnswer.objects.all().delete())
+
+
+def test_the_frozen_stimulus_never_changes(study):
+    _, trial = factories.started(study)
+    words = refused(lambda: Trial.objects.update(stimulus={"order": [4, 3, 2, 1, 0]}))
+    assert "frozen" in words
+    Trial.objects.filter(pk=trial.pk).update(n_steps=trial.n_steps)
+
+
+def test_a_slot_is_held_by_one_participant_of_a_kind(study):
+    held = factories.joined(study)
+    factories.joined(study, RunKind.SIMULATED)
+    values = {
+        "participant": Participant.objects.create(study=study),
+        "slot": held.slot,
+        "consent_version": "v",
+        "consented_at": timezone.now(),
+        "lease_until": timezone.now(),
+    }
+    refused(lambda: Enrolment.objects.create(join_nonce="another", **values))
+    Enrolment.objects.create(join_nonce="late", state=EnrolmentState.TIMED_OUT, **values)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [[0, 1, 2, 3], [0, 1, 2, 3, 3], [1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], [], ["0", 1, 2, 3, 4]],
+)
+def test_a_ranking_orders_every_candidate_once(db, order):
+    study = factories.draft_study()
+    (claim,) = factories.add_claims(study, 1)
+    condition, _ = factories.add_conditions(study)
+    values = {"condition": condition, "claim": claim, "method": "x", "status": "complete"}
+    words = refused(lambda: Ranking.objects.create(order=order, origins=[], **values))
+    assert "every candidate once" in words
+    kept = Ranking.objects.create(order=[4, 3, 2, 1, 0], origins=[], **values)
+    refused(lambda: Ranking.objects.filter(pk=kept.pk).update(order=order))
+
+
+@pytest.mark.parametrize("selected", [[], [1, 0], [1, 1], [-1, 2], [3, 5], ["1"], [0.5]])
+def test_a_selection_holds_ascending_positions(db, selected):
+    study = factories.draft_study()
+    (claim,) = factories.add_claims(study, 1)
+    _, condition = factories.add_conditions(study)
+    values = {"condition": condition, "claim": claim, "method": "x", "status": "complete"}
+    words = refused(lambda: Selection.objects.create(selected=selected, **values))
+    assert "ascending" in words
+    Selection.objects.create(selected=[0, 4], **values)
+
+
+def test_a_cycle_never_shows_a_claim_twice_under_a_condition(study):
+    planned = PlannedTrial.objects.filter(slot__study=study).first()
+    other = Slot.objects.filter(study=study).exclude(pk=planned.slot_id).first()
+    refused(
+        lambda: PlannedTrial.objects.create(
+            slot=other,
+            replication=planned.replication,
+            position=99,
+            block=1,
+            claim=planned.claim,
+            condition=planned.condition,
+        )
+    )
