@@ -35,9 +35,7 @@ def check_events(
     problems = [
         _line(source, "event_id", "occurs twice", events["event_id"].duplicated(), events),
         _line(source, "seq", "occurs twice", events.duplicated(["trial_id", "seq"]), events),
-        _line(
-            source, "trial_id", f"not in {trials_source}", ~events["trial_id"].isin(ids), events
-        ),
+        _line(source, "trial_id", f"not in {trials_source}", ~events["trial_id"].isin(ids), events),
         _line(
             source,
             "rank",
@@ -58,7 +56,8 @@ def _line(
     wrong = np.asarray(rows, dtype=bool)
     if not wrong.any():
         return ""
-    return f"{source}: column {column}: {what}, in trial {name_ids(frame.loc[wrong, 'trial_id'].drop_duplicates())}"
+    ids = frame.loc[wrong, "trial_id"].drop_duplicates()
+    return f"{source}: column {column}: {what}, in trial {name_ids(ids)}"
 
 
 def _check_keys(trials: pd.DataFrame, source: str) -> list[str]:
@@ -130,9 +129,7 @@ def _check_decisions(trials: pd.DataFrame, settings: StudySettings, source: str)
     offered = trials["decision"].isin(settings.response_options)
     lines = [
         _line(source, "decision", "missing for a completed trial", completed & ~decided, trials),
-        _line(
-            source, "decision", "given for a trial not completed", ~completed & decided, trials
-        ),
+        _line(source, "decision", "given for a trial not completed", ~completed & decided, trials),
         _line(
             source,
             "decision",
@@ -155,7 +152,11 @@ def _check_reading(trials: pd.DataFrame, source: str) -> list[str]:
             source, "n_available", "not the length of shown_order", lengths != n_available, trials
         ),
         _line(
-            source, "n_read", "outside 1..n_available", (n_read < 1) | (n_read > n_available), trials
+            source,
+            "n_read",
+            "outside 1..n_available",
+            (n_read < 1) | (n_read > n_available),
+            trials,
         ),
         _line(
             source,
@@ -212,9 +213,7 @@ def _check_times(trials: pd.DataFrame, source: str) -> list[str]:
     ]
     wall = milliseconds(trials["decided_at"]) - milliseconds(trials["started_at"])
     parts = floats(trials["hidden_ms"]) + floats(trials["active_ms"])
-    lines.append(
-        _line(source, "decided_at", "before started_at", completed & (wall < 0), trials)
-    )
+    lines.append(_line(source, "decided_at", "before started_at", completed & (wall < 0), trials))
     lines.append(
         _line(
             source,
@@ -241,7 +240,9 @@ def _check_reveals(trials: pd.DataFrame, events: pd.DataFrame, source: str) -> l
         ],
         dtype=bool,
     )
-    line = _line(source, "sentence_id", "not the sentence at this rank of shown_order", wrong, shown)
+    line = _line(
+        source, "sentence_id", "not the sentence at this rank of shown_order", wrong, shown
+    )
     return [line] if line else []
 
 
@@ -251,7 +252,7 @@ def _check_replay(trials: pd.DataFrame, events: pd.DataFrame, source: str) -> li
     status = trials["trial_status"].astype(object).to_numpy()
     completed = status == "completed"
     started = replay["n_read"].notna().to_numpy()
-    has_decision = replay["complete"].fillna(False).to_numpy().astype(bool)
+    has_decision = replay["complete"].eq(True).to_numpy()
     lines = [
         _line(source, "trial_id", "the events show no start or no reveal", ~started, trials),
         _line(

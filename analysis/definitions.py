@@ -41,9 +41,7 @@ MEASURES: tuple[Measure, ...] = (
         NONE,
         "decision is a label and not gold_label",
     ),
-    Measure(
-        "n_undecided", "scorable trials ended by can't decide", NONE, "decision = cant_decide"
-    ),
+    Measure("n_undecided", "scorable trials ended by can't decide", NONE, "decision = cant_decide"),
     Measure(
         "n_gave_up",
         "undecided trials of an incremental condition with sentences left unread",
@@ -52,9 +50,7 @@ MEASURES: tuple[Measure, ...] = (
     ),
     Measure("success_rate", "share decided right", SCORABLE, "n_success / n_scorable"),
     Measure("wrong_rate", "share decided for another label", SCORABLE, "n_wrong / n_scorable"),
-    Measure(
-        "undecided_rate", "share ended by can't decide", SCORABLE, "n_undecided / n_scorable"
-    ),
+    Measure("undecided_rate", "share ended by can't decide", SCORABLE, "n_undecided / n_scorable"),
     Measure("success_wilson95", f"{_WILSON} of success_rate", SCORABLE, "Wilson score interval"),
     Measure("wrong_wilson95", f"{_WILSON} of wrong_rate", SCORABLE, "Wilson score interval"),
     Measure(
@@ -74,7 +70,9 @@ MEASURES: tuple[Measure, ...] = (
         ALL,
         "mean of q",
     ),
-    Measure("mean_surplus", "sentences read beyond the required; may be negative", ALL, "mean of n - q"),
+    Measure(
+        "mean_surplus", "sentences read beyond the required; may be negative", ALL, "mean of n - q"
+    ),
     Measure(
         "over_read_min_rate",
         "share that read more than the smallest gold set, whatever the order allowed",
@@ -169,8 +167,15 @@ MEASURES: tuple[Measure, ...] = (
         SUFFICIENT,
         "mean of n - M where M is finite",
     ),
-    Measure("mean_active_s", "visible time up to the decision, in seconds", ALL, "mean of active_ms / 1000"),
-    Measure("median_active_s", "visible time of the middle trial", ALL, "median of active_ms / 1000"),
+    Measure(
+        "mean_active_s",
+        "visible time up to the decision, in seconds",
+        ALL,
+        "mean of active_ms / 1000",
+    ),
+    Measure(
+        "median_active_s", "visible time of the middle trial", ALL, "median of active_ms / 1000"
+    ),
     Measure(
         "geomean_active_s",
         "visible time, geometric mean",

@@ -13,6 +13,9 @@ import pandas as pd
 
 from analysis.inclusion import run_kinds
 
+#: So many empty cells are listed; a study in its first days has thousands.
+LISTED_CELLS = 1000
+
 #: A claim is planned once a condition in every replication of every study and kind of run.
 _CLAIM_KEYS = ["study_id", "run_kind", "replication", "claim_id"]
 
@@ -54,9 +57,11 @@ def cell_counts(design_set: pd.DataFrame, conditions: Sequence[str]) -> pd.DataF
 
 def empty_cells(design_set: pd.DataFrame, conditions: Sequence[str]) -> list[dict[str, Any]]:
     """The cells without a trial: ``study_id``, ``run_kind``, ``replication``, ``claim_id``,
-    ``condition``, in sorted order, conditions in the study's."""
+    ``condition``, in sorted order, conditions in the study's; at most LISTED_CELLS of them, while
+    ``balance`` counts all.
+    """
     counts = cell_counts(design_set, conditions).stack()
-    empty = counts[counts == 0].index.to_frame(index=False)
+    empty = counts.index[counts.to_numpy() == 0][:LISTED_CELLS].to_frame(index=False)
     empty["replication"] = empty["replication"].astype(object)
     return [{str(key): cell for key, cell in row.items()} for row in empty.to_dict("records")]
 

@@ -109,7 +109,7 @@ def to_json(document: Mapping[str, Any]) -> str:
 
 def measures_of(row: pd.Series) -> dict[str, Any]:
     """One row of ``measures_by`` under the names of the document: intervals are pairs."""
-    values = {
+    values: dict[str, Any] = {
         str(name): int(value) if str(name).startswith("n_") else float(value)
         for name, value in row.items()
     }

@@ -45,9 +45,7 @@ def check_tables(
     typed, problems = typed_table(trials, columns_of("trials"), "trial_id", trials_source)
     typed_events = None
     if events is not None:
-        typed_events, more = typed_table(
-            events, columns_of("events"), "event_id", events_source
-        )
+        typed_events, more = typed_table(events, columns_of("events"), "event_id", events_source)
         problems += more
     if not problems:
         problems = check_trials(typed, settings, trials_source)

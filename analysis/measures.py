@@ -56,7 +56,11 @@ def score_trials(trials: pd.DataFrame, settings: StudySettings) -> pd.DataFrame:
     insufficient = ~(rank <= n)
     active = floats(trials["active_ms"]) / 1000
     decided_insufficient = labelled & insufficient
-    success, wrong, undecided = right & scorable, labelled & ~right & scorable, cant_decide & scorable
+    success, wrong, undecided = (
+        right & scorable,
+        labelled & ~right & scorable,
+        cant_decide & scorable,
+    )
 
     added = {
         "scorable": scorable,

@@ -96,10 +96,10 @@ def _ints(values: pd.Series, column: Column) -> tuple[pd.Series, pd.Series, str]
         numbers = pd.Series(floats(values), index=values.index)
         empty = numbers.isna()
     else:
-        text = _text(values).str.strip()
+        text = _text(values)
         empty = text == ""
         numbers = pd.to_numeric(text, errors="coerce").astype(float)
-    whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
+    whole = pd.Series(np.isfinite(numbers.to_numpy())) & (numbers == np.floor(numbers))
     expected = "a whole number"
     if column.minimum is not None:
         whole &= numbers >= column.minimum
@@ -138,8 +138,6 @@ def _bools(values: pd.Series) -> tuple[pd.Series, pd.Series, str]:
 def _categories(values: pd.Series, column: Column) -> tuple[pd.Series, pd.Series, str]:
     """Categoricals over the allowed values, missing for an empty cell."""
     text = _text(values)
-    converted = pd.Series(
-        pd.Categorical(text, categories=list(column.allowed)), index=values.index
-    )
+    converted = pd.Series(pd.Categorical(text, categories=list(column.allowed)), index=values.index)
     wrong = converted.isna() & (text != "")
     return converted, wrong, f"one of {', '.join(column.allowed)}"

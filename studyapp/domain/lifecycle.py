@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import rankers
+from rankers.registry import method_needs
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.schedule import balance_of
 from studyapp.domain.texts import with_default_texts
@@ -63,7 +64,7 @@ def add_condition(
             f"but {method} is a {info.kind}."
         )
     clean = check_params(method, params or {})
-    needs = rankers.method_needs(method, clean)
+    needs = method_needs(method, clean)
     with transaction.atomic():
         study = Study.objects.select_for_update().get(pk=study.pk)
         if not study.is_draft:

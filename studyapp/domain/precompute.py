@@ -22,6 +22,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 import rankers
+from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.responses import DatabaseStore
 from studyapp.enums import JobState
@@ -248,7 +249,7 @@ def fail_job(lease: Lease, error: str, raw_reply: str = "") -> bool:
 def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
     """The ranker or selector behind a condition. Raises RankerError."""
     llm = None
-    if "model" in rankers.method_needs(condition.method, condition.params):
+    if "model" in method_needs(condition.method, condition.params):
         from rankers.llm import LLM
 
         llm = LLM.from_environment(condition.model or None, store=DatabaseStore())
