@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import DataError, IntegrityError, transaction
 
+from rankers.formats.lines import deep_text_problem
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import FORMAT_VERSION
 from studyapp.domain.import_results import store_results
@@ -66,9 +67,9 @@ def import_study(
         try:
             with transaction.atomic():
                 return _make_study(slug, owner_name, content, files)
-        except (IntegrityError, DataError, UnicodeError) as error:
+        except (IntegrityError, DataError, RecursionError) as error:
             # What the checks before could not foresee; the database keeps nothing of it.
-            raise BadUpload(f"{path}: the database refuses its content ({error}).") from error
+            raise BadUpload(f"{path}: its content cannot be stored ({error}).") from error
 
 
 def _make_study(
@@ -104,12 +105,15 @@ def _study_content(path: Path, file: Path) -> dict[str, Any]:
     """study.json, of a format version that is read here."""
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
+        problem = deep_text_problem(content)
     except UnicodeDecodeError:
         raise BadUpload(f"{path}: study.json: not UTF-8.") from None
     except (ValueError, RecursionError) as error:
         raise BadUpload(f"{path}: study.json: not JSON ({error}).") from None
     if not isinstance(content, dict):
         raise BadUpload(f"{path}: study.json: must hold one object.")
+    if problem is not None:
+        raise BadUpload(f"{path}: study.json: {problem}.")
     version = content.get("format_version")
     if version is None:
         raise BadUpload(f"{path}: study.json: field format_version: missing; not a study export.")

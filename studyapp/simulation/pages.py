@@ -26,22 +26,37 @@ class Form:
 
 
 class _FormReader(HTMLParser):
+    """Collects forms and their hidden fields, also those tied to a form by its id."""
+
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[Form] = []
         self._open: Form | None = None
+        self._by_id: dict[str, Form] = {}
+        self._elsewhere: list[tuple[str, str, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         if tag == "form":
             self._open = Form(given.get("action", ""), given.get("method", "get").lower())
             self.forms.append(self._open)
-        elif tag == "input" and self._open is not None and given.get("type") == "hidden":
-            self._open.fields[given.get("name", "")] = given.get("value", "")
+            self._by_id[given.get("id", "")] = self._open
+        elif tag == "input" and given.get("type") == "hidden":
+            name, value = given.get("name", ""), given.get("value", "")
+            if "form" in given:
+                self._elsewhere.append((given["form"], name, value))
+            elif self._open is not None:
+                self._open.fields[name] = value
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self._open = None
+
+    def close(self) -> None:
+        super().close()
+        for form_id, name, value in self._elsewhere:
+            if form_id in self._by_id:
+                self._by_id[form_id].fields[name] = value
 
 
 @dataclass
@@ -99,6 +114,7 @@ class Visitor:
     def _page(response: httpx.Response) -> Page:
         reader = _FormReader()
         reader.feed(response.text)
+        reader.close()
         forms = {
             form.action.rstrip("/").rsplit("/", 1)[-1]: form
             for form in reader.forms

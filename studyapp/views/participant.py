@@ -80,11 +80,13 @@ def reveal(request: HttpRequest, study_code: str, token: str, trial_code: str) -
     """Show the next sentence; a rank that is shown already changes nothing."""
     if request.method != "POST":
         return _to_run(study_code, token)
-    asked = read_reveal(request.POST)
     try:
+        asked = read_reveal(request.POST)
         revealed = reveal_next(token, trial_code, asked.rank, client_ms=asked.client_ms)
     except StalePage:
         return _stale(request, study_code, token, trial_code, "stale")
+    except BadAnswer as error:
+        return _refused_input(request, study_code, token, error)
     except BadLink:
         return _gone(request, study_code, token)
     if not is_htmx(request):
@@ -97,8 +99,8 @@ def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -
     """Store the decision that ends a trial, and show the next trial."""
     if request.method != "POST":
         return _to_run(study_code, token)
-    answer = read_decision(request.POST)
     try:
+        answer = read_decision(request.POST)
         trial = record_decision(
             token,
             trial_code,
@@ -109,7 +111,7 @@ def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -
     except StalePage:
         return _stale(request, study_code, token, trial_code, "elsewhere")
     except BadAnswer as error:
-        return _refused_answer(request, study_code, token, answer.decision, error)
+        return _refused_input(request, study_code, token, error)
     except BadLink:
         return _gone(request, study_code, token)
     if is_htmx(request) and trial is not None:
@@ -202,13 +204,13 @@ def _stale(
     """A page older than what is stored. ``notice`` is for a trial that is still open."""
     trial = open_trial_of(find_run(token))
     if trial is None or trial.code != trial_code:
-        logger.warning("Refused a second answer for trial %s: it is over.", trial_code)
+        logger.warning("Refused a late request for trial %s, which is over.", trial_code)
         notice = "answered"
     return _current_state(request, study_code, token, notice)
 
 
-def _refused_answer(
-    request: HttpRequest, study_code: str, token: str, decision: str, error: BadAnswer
+def _refused_input(
+    request: HttpRequest, study_code: str, token: str, error: BadAnswer
 ) -> HttpResponse:
     """The trial again, with what was chosen and why it was refused."""
     enrolment = find_run(token)
@@ -216,7 +218,8 @@ def _refused_answer(
     if trial is None:
         return _current_state(request, study_code, token, "stale")
     trial.enrolment = enrolment
-    region = trial_region(trial, chosen=decision, message=str(error), status=error.status)
+    chosen = request.POST.get("decision", "")
+    region = trial_region(trial, chosen=chosen, message=str(error), status=error.status)
     return region_or_page(request, region, PAGE)
 
 

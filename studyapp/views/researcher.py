@@ -23,11 +23,12 @@ from django.views.decorators.http import (
 from studyapp.access import researcher_only, study_or_404
 from studyapp.domain import lifecycle, precompute
 from studyapp.domain.export import export_study
-from studyapp.domain.results import live_table
+from studyapp.domain.results import LiveTable, live_table
 from studyapp.enums import StudyState
 from studyapp.errors import StudyError
 from studyapp.forms import CloseForm, RunsForm
 from studyapp.models import PrecomputeJob, Study
+from studyapp.views.htmx import is_htmx
 from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_pages import next_after_precompute, study_page, study_rows
 from studyapp.views.researcher_precompute import precompute_status, ring
@@ -65,7 +66,7 @@ def study_precompute(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_or_404(request.user, slug)
     if request.method == "POST":
         return _queue(request, study, lambda: precompute.queue_jobs(study))
-    if not _is_htmx(request):
+    if not is_htmx(request):
         return _varying(redirect(_card_url(study, "rankings")))
     return _precompute_fragment(request, study, ring(study))
 
@@ -84,7 +85,7 @@ def job_retry(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 def job_reply(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """The raw reply behind a failure: escaped for htmx, plain text for everybody else."""
     job = _job_or_404(study_or_404(request.user, slug), job_id)
-    if _is_htmx(request):
+    if is_htmx(request):
         return _varying(render(request, "researcher/_reply.html", {"reply": job.raw_reply}))
     return _varying(HttpResponse(job.raw_reply, content_type="text/plain; charset=utf-8"))
 
@@ -144,16 +145,23 @@ def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
     """The measures so far: a fragment for htmx, a page otherwise."""
     study = study_or_404(request.user, slug)
     with_simulated = RunsForm.wants_simulated(request.GET)
-    table = live_table(study, with_simulated)
+    problems: list[str] = []
+    table = LiveTable()
+    try:
+        table = live_table(study, with_simulated)
+    except ValueError as error:  # the analysis refuses data that contradict themselves
+        problems = str(error).splitlines()
     context = {
+        "problems": problems,
         "study": study,
         "table": table,
         "n_trials": counted(table.n_trials, "trial"),
         "with_simulated": with_simulated,
     }
-    if _is_htmx(request):
-        return _varying(render(request, "researcher/_measures.html", context))
-    return _varying(_page(request, "researcher/measures.html", context))
+    status = 409 if problems else 200
+    if is_htmx(request):
+        return _varying(render(request, "researcher/_measures.html", context, status=status))
+    return _varying(_page(request, "researcher/measures.html", context, status))
 
 
 @require_GET
@@ -213,7 +221,7 @@ def _queue(request: HttpRequest, study: Study, queue: Callable[[], Any]) -> Http
         queue()
     except StudyError as error:
         problems, status = error.problems, error.status
-    if _is_htmx(request):
+    if is_htmx(request):
         return _precompute_fragment(request, study, problems, status)
     if problems:
         return _varying(_study_page(request, study, refused=problems, status=status))
@@ -265,10 +273,6 @@ def _job_or_404(study: Study, job_id: int) -> PrecomputeJob:
 
 def _card_url(study: Study, anchor: str) -> str:
     return f"{reverse('study', args=[study.slug])}#{anchor}"
-
-
-def _is_htmx(request: HttpRequest) -> bool:
-    return request.headers.get("HX-Request") == "true"
 
 
 def _varying(response: HttpResponse) -> HttpResponse:

@@ -66,7 +66,6 @@ class PrecomputeStatus:
     n_unlisted: int
     is_settled: bool
     is_silent: bool
-    is_complete: bool
     time_line: str
     to_queue: str
     fallback_note: str
@@ -101,7 +100,6 @@ def precompute_status(study: Study, problems: list[str] | None = None) -> Precom
         n_unlisted=len(failures) - len(listed),
         is_settled=is_settled,
         is_silent=is_silent,
-        is_complete=tone == Tone.DONE,
         time_line="" if is_silent else _time_line(study, is_settled, timezone.now()),
         to_queue=number(n_unqueued) if n_unqueued > 0 and tone != Tone.WAITING else "",
         fallback_note=_fallback_note(sum(row.fallback for row in rows)),

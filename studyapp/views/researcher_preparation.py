@@ -141,9 +141,9 @@ def conditions_card(study: Study, conditions: list[Condition]) -> Card:
 
 def _example_condition(names: set[str]) -> tuple[str, ...]:
     if "ranking" not in names:
-        return "ranking", "--interface incremental", "--method METHOD"
+        return "ranking", "--interface incremental", "--method coverage"
     name = "selection" if "selection" not in names else "NAME"
-    return name, "--interface all_at_once", "--method METHOD"
+    return name, "--interface all_at_once", "--method coverage_selection"
 
 
 # ---- rankings ------------------------------------------------------------------------------------
@@ -157,6 +157,6 @@ def rankings_card(study: Study, status: PrecomputeStatus) -> Card:
         tone=status.tone,
         state=status.state,
         template="researcher/_precompute.html",
-        is_open=not status.is_complete,
+        is_open=status.tone not in (Tone.DONE, Tone.WAITING),
         content=status,
     )

@@ -10,7 +10,7 @@ from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.enums import RunKind, StudyState, TrialState
 from studyapp.forms import CloseForm
 from studyapp.models import Study, Trial
-from studyapp.views.researcher_card import Card, Command, Tone, manage
+from studyapp.views.researcher_card import Card, Command, Tone
 from studyapp.views.researcher_people import People
 from studyapp.views.researcher_words import counted, listed, moment, number
 
@@ -67,9 +67,6 @@ def opening_card(study: Study, status: OpeningStatus) -> Card:
         template="researcher/_opening.html",
         is_open=study.is_draft or study.state == StudyState.PAUSED or _has_mistake(status),
         content=status,
-        command=Command("The same from the command line:", manage("open_study", study.slug))
-        if study.is_draft
-        else None,
     )
 
 

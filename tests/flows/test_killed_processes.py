@@ -47,7 +47,7 @@ def test_a_worker_killed_in_the_middle_repeats_no_stored_call(site):
         site.start_worker(concurrency=CONCURRENCY)
         done = site.manage("precompute", "llm", "--wait")
         assert "ranking: 6 of 6 done, 0 failed" in done.stdout
-        asked = Counter(json.dumps(body, sort_keys=True) for body in server.bodies())
+        asked = Counter(json.dumps(body, sort_keys=True) for body in server.bodies)
         # Only a call that was under way at the kill may be asked again: its answer never came.
         assert sum(count - 1 for count in asked.values()) <= CONCURRENCY
         assert len(asked) == n_stored(site) == 24

@@ -79,7 +79,7 @@ def test_a_study_of_somebody_else_does_not_exist_for_a_researcher(owned: Study) 
 
 
 def test_every_study_page_has_a_name_in_the_list_of_this_test() -> None:
-    assert len(STUDY_PAGES) == 11
+    assert len(STUDY_PAGES) == 10
     assert set(STUDY_PAGES) >= POST_ONLY
 
 

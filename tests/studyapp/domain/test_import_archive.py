@@ -305,25 +305,33 @@ def test_a_study_json_that_is_none_is_refused(
 
 
 RESULT_FAULTS: list[tuple[str, Any, str]] = [
-    ("order", [3, 0, 2, 1], "field order: must hold every position from 0 to 4 once"),
-    ("order", [3, 0, 2, 1, 1], "field order: must hold"),
-    ("order", [3, 0, 2, True, 4], "field order: must hold"),
-    ("order", None, "field order: must hold"),
+    ("order", [3, 0, 2, 1], "origins: must name one of"),
+    ("order", [3, 0, 2, 1, 1], "order: must hold each of 0 to n-1 once"),
+    ("order", [3, 0, 2, True, 4], "order"),
+    ("order", None, "order"),
     ("id", "unknown", "field id: 'unknown' is no claim of claims.jsonl"),
-    ("id", ["001"], "field id"),
+    ("id", ["001"], "id: must be text"),
     ("condition", "other", "field condition: 'other' is none of the study's"),
-    ("status", "failed", "field status: must be complete or fallback"),
-    ("origins", ["judged"], "field origins: must hold 5 of judged, seed, fallback"),
-    ("origins", [["judged"]] * 5, "field origins"),
-    ("scores", [1, 2], "field scores"),
-    ("scores", [1, 2, 3, 4, 10**400], "field scores"),
-    ("fallback_from", 2, "field fallback_from: must be None"),
-    ("method", None, "field method: must be a text"),
-    ("params", [1], "field params: must be an object"),
-    ("usage", {}, "field usage.calls"),
-    ("usage", None, "field usage.prompt_tokens"),
-    ("seconds", -1, "field seconds"),
-    ("seconds", "1", "field seconds"),
+    ("condition", ["ranking"], "field condition: ['ranking'] is none of the study's"),
+    ("condition", "selection", "field selected: missing, but selection is all_at_once"),
+    ("status", "failed", "field status: failed; only results are exported"),
+    ("status", "odd", "status"),
+    ("origins", ["judged"], "origins"),
+    ("origins", [["judged"]] * 5, "origins"),
+    ("scores", [1, 2], "scores"),
+    ("fallback_from", 2, "fallback_from: must be null"),
+    ("method", None, "method: must be text"),
+    ("method", "m" * 41, "field method: longer than 40 characters"),
+    ("model", "m" * 201, "field model: longer than 200 characters"),
+    ("prompt_version", "v" * 61, "field prompt_version: longer than 60 characters"),
+    ("params", [1], "params: must be an object"),
+    ("params", {"a": "U+0000: \0"}, "holds U+0000"),
+    ("params", {"a": "\ud800"}, "half a character"),
+    ("usage", {}, "usage"),
+    ("usage", None, "usage"),
+    ("seconds", -1, "field seconds: must be a number of at least 0"),
+    ("seconds", 10**400, "field seconds"),
+    ("seconds", "1", "seconds: must be a number"),
 ]
 
 
@@ -336,8 +344,9 @@ def test_a_result_that_does_not_fit_is_refused_with_line_and_field(
 
     with pytest.raises(BadUpload) as refused:
         import_study(changed(archive, "rankings.jsonl", spoil), "x")
-    assert refused.value.problems[0].startswith("rankings.jsonl, line 3, ")
-    assert said in str(refused.value)
+    problem = refused.value.problems[0].replace(", line", ": line")
+    assert problem.startswith("rankings.jsonl: line 3")
+    assert said in problem
     assert nothing_was_left()
 
 
@@ -346,9 +355,29 @@ def test_a_selection_that_is_none_is_refused(archive: Path, selected: Any):
     def spoil(results: list[dict[str, Any]]) -> None:
         results[6]["selected"] = selected
 
-    with pytest.raises(BadUpload, match="line 7, field selected: must hold ascending"):
+    with pytest.raises(BadUpload, match=r"rankings\.jsonl.{1,2}line 7.*selected"):
         import_study(changed(archive, "rankings.jsonl", spoil), "x")
     assert Selection.objects.count() == 6
+
+
+def test_a_ranking_of_fewer_candidates_than_the_claim_has_is_refused(archive: Path):
+    def spoil(results: list[dict[str, Any]]) -> None:
+        results[2] |= {"order": [3, 0, 2, 1], "origins": ["judged"] * 4}
+
+    with pytest.raises(BadUpload, match="line 3, field order: 4 positions for 5 candidates"):
+        import_study(changed(archive, "rankings.jsonl", spoil), "x")
+
+
+def test_objects_nested_too_deeply_are_refused(archive: Path, tmp_path: Path):
+    members = members_of(archive)
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    for name in ("study.json", "rankings.jsonl"):
+        content = members[name].decode()
+        spoilt = content.replace('"params": {}', f'"params": {deep}', 1)
+        assert spoilt != content
+        with pytest.raises(BadUpload):
+            import_study(zipped(tmp_path / "deep.zip", members | {name: spoilt.encode()}), "x")
+    assert nothing_was_left()
 
 
 def test_a_second_result_for_the_same_claim_is_refused(archive: Path):
@@ -356,15 +385,25 @@ def test_a_second_result_for_the_same_claim_is_refused(archive: Path):
         import_study(changed(archive, "rankings.jsonl", lambda rows: [*rows, rows[0]]), "x")
 
 
-def test_lines_that_are_no_objects_are_refused_each(archive: Path, tmp_path: Path):
-    members = members_of(archive)
-    members["rankings.jsonl"] = b'\n{"id"\n[1]\n'
+def test_every_record_that_does_not_fit_is_listed(archive: Path):
+    def spoil(results: list[dict[str, Any]]) -> None:
+        results[1]["id"] = results[4]["condition"] = "unknown"
+
     with pytest.raises(BadUpload) as refused:
-        import_study(zipped(tmp_path / "odd.zip", members), "x")
-    assert [problem.split(":")[0] for problem in refused.value.problems] == [
-        "rankings.jsonl, line 2",
-        "rankings.jsonl, line 3",
+        import_study(changed(archive, "rankings.jsonl", spoil), "x")
+    assert refused.value.problems == [
+        "rankings.jsonl, line 2, field id: 'unknown' is no claim of claims.jsonl",
+        "rankings.jsonl, line 5, field condition: 'unknown' is none of the study's",
     ]
+
+
+@pytest.mark.parametrize("line", [b'{"id"', b"[1]", b"\xff\xfe", b'{"id": NaN}'])
+def test_a_line_that_is_no_record_is_refused(archive: Path, tmp_path: Path, line: bytes):
+    members = members_of(archive)
+    members["rankings.jsonl"] = b"\n" + line + b"\n"
+    with pytest.raises(BadUpload, match=r"^rankings\.jsonl: line 2: "):
+        import_study(zipped(tmp_path / "odd.zip", members), "x")
+    assert nothing_was_left()
 
 
 def test_a_claim_that_is_none_is_refused_with_file_line_and_field(archive: Path):
@@ -465,12 +504,17 @@ def test_a_method_this_version_does_not_have_is_named(archive: Path):
     assert nothing_was_left()
 
 
-def test_text_that_no_database_takes_is_refused(archive: Path):
+@pytest.mark.parametrize(
+    ("text", "said"), [("half: \ud800", "half a character"), ("null: \0", "holds U+0000")]
+)
+def test_text_that_no_database_takes_is_refused(archive: Path, text: str, said: str):
     def spoil(content: list[dict[str, Any]]) -> None:
-        content[0]["preregistered"] = {"note": "half a character \ud800"}
+        content[0]["preregistered"] = {"note": [text]}
 
-    with pytest.raises(BadUpload, match="the database refuses its content"):
+    with pytest.raises(BadUpload) as refused:
         import_study(changed(archive, "study.json", spoil), "x")
+    assert "study.json: " in str(refused.value)
+    assert said in str(refused.value)
     assert nothing_was_left()
 
 

@@ -1,0 +1,460 @@
+"""A run by plain forms and by htmx: every action, every repetition, every stale page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from studyapp.domain import lifecycle
+from studyapp.enums import EnrolmentState, EventKind, Interface, StudyState, TrialState
+from studyapp.models import Enrolment, Event, Study, Trial, VerificationAnswer
+from tests import factories
+from tests.studyapp.views.pages import (
+    HTMX,
+    counts,
+    form_ending,
+    forms_of,
+    has_form,
+    join,
+    run_url,
+    trial_url,
+)
+
+
+def kinds_of(trial: Trial) -> list[str]:
+    return list(trial.events.order_by("seq").values_list("kind", flat=True))
+
+
+def decide(client: Client, trial: Trial, decision: str = "supported", **more: Any) -> Any:
+    data = {"decision": decision, "n_shown": trial.n_steps, **more}
+    return client.post(trial_url(trial) + "decide", data)
+
+
+def test_a_whole_sitting_by_plain_forms(study: Study, client: Client) -> None:
+    page = client.get(join(client, study).headers["Location"])
+    assert "Before you begin" in page.content.decode()
+    for number in range(1, 5):
+        ending = "begin" if number == 1 else "decide"
+        action, values = form_ending(page, ending)
+        if number > 1:
+            values["decision"] = "refuted"
+        answer = client.post(action, values)
+        assert answer.status_code == 303
+        page = client.get(answer.headers["Location"])
+        assert f"Trial {number} of 4" in page.content.decode()
+        while has_form(page, "/reveal"):
+            shown = page.content.decode().count("<li ")
+            answer = client.post(*form_ending(page, "/reveal"))
+            assert answer.status_code == 303
+            page = client.get(answer.headers["Location"])
+            assert page.content.decode().count("<li ") == shown + 1
+    action, values = form_ending(page, "decide")
+    page = client.get(client.post(action, values | {"decision": "cant_decide"}).headers["Location"])
+    assert study.completion_code in page.content.decode()
+
+    enrolment = Enrolment.objects.get()
+    assert enrolment.state == EnrolmentState.COMPLETED
+    trials = list(Trial.objects.order_by("position"))
+    assert [trial.state for trial in trials] == [TrialState.COMPLETED] * 4
+    assert [trial.verification_answer.decision for trial in trials] == [
+        "refuted",
+        "refuted",
+        "refuted",
+        "cant_decide",
+    ]
+    for trial in trials:
+        n_shown = len(trial.stimulus["order"])
+        assert trial.verification_answer.n_shown == n_shown
+        assert kinds_of(trial) == ["trial_started", *["reveal"] * n_shown, "decision_submitted"]
+
+
+@pytest.mark.parametrize("method", ["get", "head"])
+def test_looking_at_any_page_of_a_run_stores_nothing(
+    study: Study, client: Client, method: str
+) -> None:
+    _, trial = factories.started(study)
+    before = counts()
+    look = getattr(client, method)
+    for page in ("", "begin", "help", "withdraw"):
+        assert look(run_url(trial.enrolment) + page).status_code in (200, 303)
+    for page in ("reveal", "decide"):
+        response = look(trial_url(trial) + page)
+        assert (response.status_code, response.headers["Location"]) == (
+            303,
+            run_url(trial.enrolment),
+        )
+    assert look(trial_url(trial) + "seen").status_code == 405
+    assert counts() == before
+
+
+def test_beginning_twice_starts_one_trial(study: Study, client: Client) -> None:
+    url = run_url(factories.joined(study))
+    assert [client.post(url + "begin").status_code for _ in range(3)] == [303, 303, 303]
+    assert Trial.objects.count() == 1
+    assert client.post(url + "begin", headers=HTMX).content.decode().count("Trial 1 of 4") == 1
+    assert Trial.objects.count() == 1
+
+
+def test_a_reveal_by_htmx_answers_the_new_sentence_alone(study: Study, client: Client) -> None:
+    _, trial = factories.started_in(study, Interface.INCREMENTAL)
+    response = client.post(
+        trial_url(trial) + "reveal", {"rank": 2, "client_ms": 1234}, headers=HTMX
+    )
+    page = response.content.decode()
+    assert response.status_code == 200
+    assert "HX-Request" in response.headers["Vary"]
+    assert page.count("<li ") == 1
+    assert 'id="sentence-2"' in page
+    assert 'name="rank" value="3"' in page
+    assert 'name="n_shown" value="2"' in page
+    assert "<html" not in page
+    assert trial.events.get(step=2).client_ms == 1234
+
+
+def test_the_last_sentence_brings_a_note_in_place_of_the_button(
+    study: Study, client: Client
+) -> None:
+    _, trial = factories.started_in(study, Interface.INCREMENTAL)
+    for rank in range(2, factories.N_CANDIDATES + 1):
+        response = client.post(trial_url(trial) + "reveal", {"rank": rank}, headers=HTMX)
+    assert response.headers["HX-Retarget"] == "#reveal"
+    page = response.content.decode()
+    assert "All the evidence has been shown." in page
+    assert "<button" not in page
+    full = client.get(run_url(trial.enrolment))
+    assert "All the evidence has been shown." in full.content.decode()
+    assert not has_form(full, "/reveal")
+
+
+def test_a_repeated_reveal_adds_nothing_and_answers_what_is_missing(
+    study: Study, client: Client
+) -> None:
+    _, trial = factories.started_in(study, Interface.INCREMENTAL)
+    first = client.post(trial_url(trial) + "reveal", {"rank": 2}, headers=HTMX)
+    again = client.post(trial_url(trial) + "reveal", {"rank": 2}, headers=HTMX)
+    assert again.content == first.content
+    assert client.post(trial_url(trial) + "reveal", {"rank": 2}).status_code == 303
+    trial.refresh_from_db()
+    assert (trial.n_steps, trial.events.count()) == (2, 3)
+    # A second tab is two sentences behind: it gets both.
+    client.post(trial_url(trial) + "reveal", {"rank": 3})
+    behind = client.post(trial_url(trial) + "reveal", {"rank": 2}, headers=HTMX).content.decode()
+    assert behind.count("<li ") == 2
+
+
+@pytest.mark.parametrize("rank", [4, 99])
+def test_a_reveal_that_skips_or_goes_beyond_the_end_is_stale(
+    study: Study, client: Client, rank: int
+) -> None:
+    _, trial = factories.started_in(study, Interface.INCREMENTAL)
+    plain = client.post(trial_url(trial) + "reveal", {"rank": rank})
+    assert plain.headers["Location"] == run_url(trial.enrolment) + "?notice=stale"
+    assert "older than what is stored" in client.get(plain.headers["Location"]).content.decode()
+    swapped = client.post(trial_url(trial) + "reveal", {"rank": rank}, headers=HTMX)
+    assert swapped.status_code == 409
+    assert swapped.headers["HX-Retarget"] == "#run"
+    assert "older than what is stored" in swapped.content.decode()
+    assert swapped.content.decode().count("<li ") == 1
+    trial.refresh_from_db()
+    assert trial.n_steps == 1
+
+
+def test_an_all_at_once_trial_has_nothing_to_reveal(study: Study, client: Client) -> None:
+    _, trial = factories.started_in(study, Interface.ALL_AT_ONCE)
+    page = client.get(run_url(trial.enrolment))
+    assert page.content.decode().count("<li ") == 3
+    assert not has_form(page, "/reveal")
+    assert client.post(trial_url(trial) + "reveal", {"rank": 4}).status_code == 303
+    trial.refresh_from_db()
+    assert trial.n_steps == 3
+
+
+@pytest.mark.parametrize("rank", ["", "0", "-1", "x", "²", "1" * 400])
+def test_a_rank_that_is_none_is_refused(study: Study, client: Client, rank: str) -> None:
+    _, trial = factories.started_in(study, Interface.INCREMENTAL)
+    response = client.post(trial_url(trial) + "reveal", {"rank": rank})
+    assert response.status_code == 422
+    trial.refresh_from_db()
+    assert trial.n_steps == 1
+
+
+def test_a_decision_by_htmx_answers_the_next_trial(study: Study, client: Client) -> None:
+    _, trial = factories.started(study)
+    data = {"decision": "refuted", "n_shown": trial.n_steps, "client_ms": 4321}
+    response = client.post(trial_url(trial) + "decide", data, headers=HTMX)
+    assert response.status_code == 200
+    assert "Trial 2 of 4" in response.content.decode()
+    assert "checked" not in response.content.decode()
+    assert trial.events.get(kind=EventKind.DECISION_SUBMITTED).client_ms == 4321
+
+
+def test_the_first_decision_stays(study: Study, client: Client, caplog: Any) -> None:
+    _, trial = factories.started(study)
+    decide(client, trial, "supported")
+    plain = decide(client, trial, "refuted")
+    assert plain.headers["Location"].endswith("?notice=answered")
+    page = client.get(plain.headers["Location"]).content.decode()
+    assert "the first answer stays" in page
+    assert "Trial 2 of 4" in page
+    swapped = client.post(
+        trial_url(trial) + "decide", {"decision": "refuted", "n_shown": 1}, headers=HTMX
+    )
+    assert swapped.status_code == 409
+    assert "the first answer stays" in swapped.content.decode()
+    assert VerificationAnswer.objects.get().decision == "supported"
+    assert trial.code in caplog.text
+
+
+def test_a_tab_that_shows_fewer_sentences_is_brought_to_the_true_state_first(
+    study: Study, client: Client
+) -> None:
+    _, trial = factories.started_in(study, Interface.INCREMENTAL)
+    client.post(trial_url(trial) + "reveal", {"rank": 2})
+    client.post(trial_url(trial) + "reveal", {"rank": 3})
+    plain = client.post(trial_url(trial) + "decide", {"decision": "supported", "n_shown": 1})
+    assert plain.headers["Location"].endswith("?notice=elsewhere")
+    swapped = client.post(
+        trial_url(trial) + "decide", {"decision": "supported", "n_shown": 1}, headers=HTMX
+    )
+    assert swapped.content.decode().count("<li ") == 3
+    assert "another tab" in swapped.content.decode()
+    assert VerificationAnswer.objects.count() == 0
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_an_answer_that_is_none_is_refused_and_the_page_kept(
+    study: Study, client: Client, headers: dict[str, str]
+) -> None:
+    _, trial = factories.started(study)
+    for data in (
+        {"n_shown": trial.n_steps},
+        {"decision": "maybe\x00", "n_shown": trial.n_steps},
+        {"decision": "supported", "n_shown": "many"},
+        {"decision": "supported"},
+    ):
+        response = client.post(trial_url(trial) + "decide", data, headers=headers)
+        assert response.status_code == 422
+        assert "Nothing was stored" in response.content.decode()
+        assert "Trial 1 of 4" in response.content.decode()
+        # The page stands at another address than the run's: its forms still work.
+        assert form_ending(response, "decide")[0] == trial_url(trial) + "decide"
+        chosen = [value for value, is_checked in forms_of(response).radios if is_checked]
+        assert chosen == (["supported"] if data.get("decision") == "supported" else [])
+    trial.refresh_from_db()
+    assert trial.state == TrialState.OPEN
+    assert trial.events.count() == 1 + trial.n_steps
+
+
+def test_an_option_of_another_study_is_refused_and_marked_nowhere(
+    study: Study, client: Client
+) -> None:
+    _, trial = factories.started(study)
+    response = decide(client, trial, "partially_supported")
+    assert response.status_code == 422
+    assert VerificationAnswer.objects.count() == 0
+
+
+@pytest.mark.parametrize("action", ["reveal", "decide", "seen"])
+def test_the_trial_of_another_run_is_a_404_and_stores_nothing(
+    study: Study, client: Client, action: str
+) -> None:
+    _, theirs = factories.started(study)
+    mine, _ = factories.started(study)
+    before = counts()
+    data = {"rank": 2, "decision": "supported", "n_shown": 1, "kind": "page_hidden"}
+    response = client.post(f"{run_url(mine)}t/{theirs.code}/{action}", data)
+    assert response.status_code == 404
+    assert theirs.claim.text not in response.content.decode()
+    assert counts() == before
+
+
+def test_a_wrong_token_or_study_is_a_404(study: Study, client: Client) -> None:
+    enrolment, trial = factories.started(study)
+    other = factories.open_study()
+    before = counts()
+    for url in (
+        f"/p/{study.code}/r/{'b' * 32}/",
+        f"/p/{other.code}/r/{enrolment.token}/",
+        f"/p/{study.code}/r/{'b' * 32}/help",
+        f"/p/{study.code}/r/{'b' * 32}/withdraw",
+    ):
+        response = client.get(url)
+        assert response.status_code == 404
+        assert "link" in response.content.decode()
+    for action in ("begin", "withdraw", f"t/{trial.code}/reveal", f"t/{trial.code}/decide"):
+        data = {"rank": 2, "decision": "supported", "n_shown": 1}
+        response = client.post(f"/p/{study.code}/r/{'b' * 32}/{action}", data)
+        assert response.status_code == 404
+    assert counts() == before
+
+
+def test_a_notice_in_the_address_is_never_echoed(study: Study, client: Client) -> None:
+    _, trial = factories.started(study)
+    page = client.get(run_url(trial.enrolment) + "?notice=<b>free text").content.decode()
+    assert "free text" not in page
+
+
+def test_after_the_end_every_old_page_leads_to_the_code(study: Study, client: Client) -> None:
+    enrolment, trial = factories.started(study)
+    first = trial
+    for _ in range(4):
+        decide(client, trial)
+        trial = Trial.objects.filter(enrolment=enrolment).order_by("-position").first()
+        assert trial is not None
+    before = counts()
+    for url, data in (
+        (run_url(enrolment) + "begin", {}),
+        (trial_url(first) + "decide", {"decision": "refuted", "n_shown": 1}),
+        (trial_url(first) + "reveal", {"rank": 2}),
+        (trial_url(trial) + "decide", {"decision": "refuted", "n_shown": 1}),
+    ):
+        response = client.post(url, data)
+        assert response.status_code == 303
+        assert study.completion_code in client.get(response.headers["Location"]).content.decode()
+        swapped = client.post(url, data, headers=HTMX)
+        assert swapped.status_code in (200, 409)
+        assert study.completion_code in swapped.content.decode()
+    assert counts() == before
+
+
+def test_visibility_is_recorded_while_the_trial_is_open(study: Study, client: Client) -> None:
+    enrolment, trial = factories.started(study)
+    n_first = trial.n_events
+    for kind, client_ms in (("page_hidden", "500"), ("page_visible", "")):
+        response = client.post(trial_url(trial) + "seen", {"kind": kind, "client_ms": client_ms})
+        assert (response.status_code, response.content) == (204, b"")
+    events = trial.events.filter(seq__gte=n_first).order_by("seq")
+    assert list(events.values_list("kind", "client_ms")) == [
+        ("page_hidden", 500),
+        ("page_visible", None),
+    ]
+    decide(client, trial)
+    before = Event.objects.filter(trial=trial).count()
+    assert client.post(trial_url(trial) + "seen", {"kind": "page_hidden"}).status_code == 204
+    assert Event.objects.filter(trial=trial).count() == before
+
+
+@pytest.mark.parametrize("kind", ["", "decision_submitted", "reveal", "nonsense"])
+def test_no_other_kind_of_event_can_be_sent(study: Study, client: Client, kind: str) -> None:
+    _, trial = factories.started(study)
+    before = counts()
+    assert client.post(trial_url(trial) + "seen", {"kind": kind}).status_code == 422
+    assert counts() == before
+
+
+def test_withdrawing_says_what_it_deletes_deletes_it_and_says_so_afterwards(
+    study: Study, client: Client
+) -> None:
+    url = join(client, study).headers["Location"]
+    client.post(url + "begin")
+    decide(client, Trial.objects.get())
+    page = client.get(url + "withdraw")
+    assert "your 1 answer" in page.content.decode()
+    assert Enrolment.objects.count() == 1
+    response = client.post(*form_ending(page, "withdraw"))
+    assert response.status_code == 303
+    assert client.cookies[f"run-{study.code}"].value == ""
+    assert counts() == {
+        "Participant": 0,
+        "Enrolment": 0,
+        "Trial": 0,
+        "Event": 0,
+        "VerificationAnswer": 0,
+        "Withdrawal": 1,
+    }
+    for old in ("", "help", "withdraw"):
+        gone = client.get(url + old)
+        assert gone.status_code == 410
+        assert "Everything recorded in your run is deleted" in gone.content.decode()
+    assert client.post(url + "withdraw").status_code == 303
+    assert client.post(url + "begin", headers=HTMX).status_code == 410
+
+
+def test_a_paused_study_lets_the_open_trial_be_finished_and_then_waits(
+    study: Study, client: Client
+) -> None:
+    enrolment, trial = factories.started(study)
+    lifecycle.set_state(study, StudyState.PAUSED, allowed_from=[StudyState.OPEN])
+    assert "Trial 1 of 4" in client.get(run_url(enrolment)).content.decode()
+    response = client.post(
+        trial_url(trial) + "decide",
+        {"decision": "supported", "n_shown": trial.n_steps},
+        headers=HTMX,
+    )
+    assert response.status_code == 200
+    assert "This study is paused" in response.content.decode()
+    assert client.post(run_url(enrolment) + "begin", headers=HTMX).status_code == 409
+    assert Trial.objects.count() == 1
+    lifecycle.set_state(study, StudyState.OPEN, allowed_from=[StudyState.PAUSED])
+    page = client.get(run_url(enrolment))
+    assert "Welcome back" in page.content.decode()
+    page = client.get(client.post(*form_ending(page, "begin")).headers["Location"])
+    assert "Trial 2 of 4" in page.content.decode()
+
+
+def test_a_closed_study_says_so_to_a_run_without_an_open_trial(
+    study: Study, client: Client
+) -> None:
+    enrolment = factories.joined(study)
+    lifecycle.set_state(study, StudyState.CLOSED, allowed_from=[StudyState.OPEN])
+    assert "This study has ended" in client.get(run_url(enrolment)).content.decode()
+    response = client.post(run_url(enrolment) + "begin")
+    assert response.status_code == 303
+    assert Trial.objects.count() == 0
+
+
+def _expire(enrolment: Enrolment) -> None:
+    past = timezone.now() - timedelta(minutes=1)
+    Enrolment.objects.filter(pk=enrolment.pk).update(lease_until=past)
+
+
+def test_a_place_that_went_to_somebody_else_before_the_first_trial_is_replaced(
+    db: None, client: Client
+) -> None:
+    study = factories.open_study(n_replications=1)
+    late = factories.joined(study)
+    others = [factories.joined(study) for _ in range(study.slots.count() - 1)]
+    _expire(late)
+    thief = factories.joined(study)
+    assert thief.slot_id == late.slot_id
+    page = client.get(run_url(late))
+    assert "place kept for you has expired" in page.content.decode()
+    full = client.post(run_url(late) + "begin")
+    assert full.status_code == 409
+    assert "Every place is taken" in full.content.decode()
+    assert Trial.objects.count() == 0
+
+    _expire(others[0])
+    moved = client.post(run_url(late) + "begin", headers=HTMX)
+    assert moved.status_code == 200
+    assert "Trial 1 of 4" in moved.content.decode()
+    assert "given another one" in moved.content.decode()
+    late.refresh_from_db()
+    others[0].refresh_from_db()
+    assert late.slot_id == others[0].slot_id
+    assert others[0].state == EnrolmentState.TIMED_OUT
+
+
+def test_a_run_that_expired_in_the_middle_says_so_and_takes_no_more(
+    study: Study, client: Client
+) -> None:
+    enrolment, trial = factories.started(study)
+    for _ in range(study.slots.count() - 1):
+        factories.joined(study)
+    _expire(enrolment)
+    factories.joined(study)
+    page = client.get(run_url(enrolment)).content.decode()
+    assert "Your place in this study has expired" in page
+    before = counts()
+    for headers in ({}, HTMX):
+        data = {"decision": "supported", "n_shown": trial.n_steps, "rank": 2}
+        for action in ("decide", "reveal"):
+            response = client.post(trial_url(trial) + action, data, headers=headers)
+            assert response.status_code == (409 if headers else 303)
+        begun = client.post(run_url(enrolment) + "begin", headers=headers)
+        assert begun.status_code == 303 or "has expired" in begun.content.decode()
+    assert counts() == before
