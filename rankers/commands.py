@@ -144,6 +144,7 @@ def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Se
         from rankers.llm import LLM
         from rankers.store import FileStore
 
+        LLM.from_environment(arguments.model)  # refuses before the store's file is made
         store = FileStore(arguments.output + RESPONSES_SUFFIX)
         llm = LLM.from_environment(arguments.model, store=store)
     return build(arguments.method, embedder=arguments.embedder, params=values, llm=llm)
@@ -165,7 +166,11 @@ def _dry_run(arguments: argparse.Namespace, values: dict[str, Any], claims: Clai
 def _progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, nothing in a pipe; yields what takes the count so far."""
     with tqdm(total=total, desc=what, unit="claim", disable=not sys.stderr.isatty()) as bar:
-        yield lambda count: bar.update(count - bar.n) and None
+
+        def advance(count: int) -> None:
+            bar.update(count - bar.n)
+
+        yield advance
 
 
 def _print_json(value: Any) -> None:

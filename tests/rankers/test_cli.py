@@ -180,3 +180,12 @@ def test_describe_as_text_and_json(claims, capsys):
 def test_a_file_that_is_not_there_is_one_line(capsys):
     assert main(["describe", "nowhere.jsonl"]) == 1
     assert capsys.readouterr().err == "nowhere.jsonl: cannot be read: No such file or directory\n"
+
+
+def test_a_method_without_its_model_is_refused_and_leaves_no_file(
+    claims, out, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.delenv("OPENAI_MODEL", raising=False)
+    assert main(["rank", claims, "--method", "incremental_llm", "-o", out]) == 1
+    assert "OPENAI_MODEL" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
