@@ -120,7 +120,7 @@ def test_production_refuses_what_is_unsafe(
 def test_a_bad_value_stops_the_start_with_one_line_that_names_the_variable(
     tmp_path: Path, name: str, value: str
 ) -> None:
-    line = refusal(check(tmp_path, {name: value}))
+    line = refusal(run(tmp_path, {name: value}, "-c", "import studyapp.settings"))
     assert line.startswith((f"{name}:", f"{name}=", f"{name} "))
     assert "hunter2" not in line
 

@@ -20,6 +20,19 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 2000);
 });
 
+// A pressed button may be gone from the fragment that answers it: focus then goes to the fragment,
+// not back to the top of the page.
+let heldFocus = false;
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  heldFocus = event.detail.target.contains(document.activeElement);
+});
+
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (!heldFocus || document.activeElement !== document.body) return;
+  document.getElementById(event.detail.target.id)?.focus({ preventScroll: true });
+});
+
 // A link to a card should show what is in it, also when the card is folded.
 function openNamedCard() {
   const card = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

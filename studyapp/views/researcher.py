@@ -233,8 +233,8 @@ def _precompute_fragment(
 ) -> HttpResponse:
     progress = precompute_status(study, problems)
     context: dict[str, Any] = {"study": study, "status": progress}
-    if progress.is_settled and study.is_draft:
-        # Precompute is over: what keeps the study from opening has changed with it.
+    if study.is_draft and (progress.is_settled or request.method == "POST"):
+        # Something was queued, or all is over: what keeps the study from opening has changed.
         opening = opening_status(study)
         context["opening"] = opening
         context["next"] = next_after_precompute(progress, opening)

@@ -94,7 +94,7 @@ def precompute_status(study: Study, problems: list[str] | None = None) -> Precom
     return PrecomputeStatus(
         tone=tone,
         state=state,
-        rows=[_row(row, seconds.get(row.condition.pk, 0.0)) for row in rows],
+        rows=[_row(row, seconds.get(row.condition.pk, 0.0)) for row in rows if row.n_claims],
         failures=[_failure(job) for job in listed],
         failed=counted(len(failures), "failed claim"),
         n_unlisted=len(failures) - len(listed),

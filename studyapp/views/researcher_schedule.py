@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import groupby
 
 from studyapp.domain.schedule import Balance, balance_of
-from studyapp.enums import ConditionPolicy
+from studyapp.enums import ConditionPolicy, StudyState
 from studyapp.models import Condition, PlannedTrial, Study
 from studyapp.views.researcher_card import Card, Command, Tone, manage
 from studyapp.views.researcher_words import counted, number, shares
@@ -49,11 +49,16 @@ def schedule_card(study: Study, n_claims: int, conditions: list[Condition]) -> C
             "sums": _balance_sums(balance, names, orders),
             "n_trials": number(balance.n_trials),
             "sizes": shares({f"subset {k}": n for k, n in balance.subset_sizes.items()}),
-            "policy": f"{study.get_order_policy_display()}; seed {study.seed}",
+            "policy": (
+                f"Order: {study.get_order_policy_display().lower()}. "
+                f"{study.get_condition_policy_display()}. Seed: {study.seed}"
+            ),
             "is_balanced": balance.is_balanced,
             "strip_width": STRIP_WIDTH,
         },
-        command=Command(
+        command=None
+        if study.state == StudyState.CLOSED
+        else Command(
             "Add a cycle (one more replication of every slot):",
             manage(
                 "schedule",

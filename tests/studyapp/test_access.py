@@ -29,7 +29,7 @@ STUDY_PAGES = sorted(
 
 
 def researcher(name: str, **fields: Any) -> Any:
-    return get_user_model().objects.create_user(name, password="a long password", **fields)
+    return get_user_model().objects.create_user(name, **fields)
 
 
 def client_of(user: Any) -> Client:

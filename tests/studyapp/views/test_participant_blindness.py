@@ -6,10 +6,15 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.test import Client
 
+from studyapp.domain import lifecycle, schedule
 from studyapp.enums import Interface, RunKind
 from studyapp.models import Candidate, Claim, Condition, GoldSet, Study, Trial
+from studyapp.triggers import remove_triggers
 from tests import factories
 from tests.studyapp.views.pages import HTMX, form_ending, has_form, join, run_url, trial_url
 
@@ -37,7 +42,9 @@ def test_label_gold_sets_conditions_and_ids_do_not_change_a_byte(
     before = pages()
     Claim.objects.filter(study=study, label="refuted").update(label="partially_supported")
     Claim.objects.filter(study=study, label="supported").update(label="refuted")
-    Claim.objects.update(claim_id=trial.claim_id + 1000, gold_min_size=2, source="x", license="y")
+    Claim.objects.update(
+        claim_id=Concat(Value("other-"), "claim_id"), gold_min_size=2, source="x", license="y"
+    )
     GoldSet.objects.update(members=[4])
     for condition in Condition.objects.all():
         condition.name = f"renamed-{condition.pk}"
@@ -51,6 +58,8 @@ def test_the_number_of_sentences_does_not_change_a_byte(client: Client) -> None:
     study = factories.open_study()
     _, trial = factories.started_in(study, Interface.INCREMENTAL)
     before = everything_of(client.get(run_url(trial.enrolment)))
+    # The database keeps a frozen order from changing: this test does it on purpose.
+    remove_triggers(connection)
     Claim.objects.update(n_candidates=3)
     trial.stimulus = {"order": trial.stimulus["order"][:2]}
     trial.save()
@@ -77,8 +86,6 @@ def test_no_page_of_a_sitting_names_what_is_secret(db: None, client: Client) -> 
         condition.name = f"secret-condition-{condition.position}"
         condition.save()
     factories.add_evidence(study)
-    from studyapp.domain import lifecycle, schedule
-
     schedule.lay_out(study, 2, 1, 7)
     study = lifecycle.open_study(Study.objects.get(pk=study.pk))
 
@@ -149,8 +156,6 @@ def test_markup_in_claims_and_sentences_is_shown_literally(db: None, client: Cli
     claim_text = '</script><script>alert(1)</script> x < y and <b>bold</b> & "quoted" &amp;'
     Claim.objects.update(text=claim_text)
     Candidate.objects.update(text="One.\n\n<img src=x onerror=alert(2)>", title="<i>Page</i>")
-    from studyapp.domain import lifecycle
-
     study = lifecycle.open_study(study)
     _, trial = factories.started(study)
     page = client.get(run_url(trial.enrolment)).content.decode()
@@ -165,8 +170,6 @@ def test_markup_in_claims_and_sentences_is_shown_literally(db: None, client: Cli
 def test_claim_and_sentences_carry_language_and_direction(db: None, client: Client) -> None:
     study = factories.ready_study()
     Claim.objects.update(lang="ar", text="أُسِّست شركة Apple في 1976 (كاليفورنيا).")
-    from studyapp.domain import lifecycle
-
     _, trial = factories.started(lifecycle.open_study(study))
     page = client.get(run_url(trial.enrolment)).content.decode()
     claim = re.search(r'<span class="claim-text"([^>]*)>', page)

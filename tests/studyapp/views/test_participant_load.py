@@ -53,7 +53,7 @@ def test_a_reveal_takes_four_queries(study: Study, client: Client) -> None:
 
 
 def test_a_decision_takes_eleven_queries(study: Study, client: Client) -> None:
-    """Lock, lease, answer, event, trial; then plan, evidence, gold sets, trial, events, sentences."""
+    """Lock, lease, answer, event, trial; plan, evidence, gold sets, trial, events, sentences."""
     _, trial = factories.started_in(study, Interface.INCREMENTAL)
     data = {"decision": "supported", "n_shown": trial.n_steps}
     url = trial_url(trial) + "decide"

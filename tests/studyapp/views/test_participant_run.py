@@ -322,7 +322,7 @@ def test_after_the_end_every_old_page_leads_to_the_code(study: Study, client: Cl
 
 
 def test_visibility_is_recorded_while_the_trial_is_open(study: Study, client: Client) -> None:
-    enrolment, trial = factories.started(study)
+    _, trial = factories.started(study)
     n_first = trial.n_events
     for kind, client_ms in (("page_hidden", "500"), ("page_visible", "")):
         response = client.post(trial_url(trial) + "seen", {"kind": kind, "client_ms": client_ms})

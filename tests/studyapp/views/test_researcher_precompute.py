@@ -34,7 +34,7 @@ def rung(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def ann() -> Any:
-    return get_user_model().objects.create_user("ann", password="a long password")
+    return get_user_model().objects.create_user("ann")
 
 
 @pytest.fixture
@@ -189,6 +189,16 @@ def test_the_last_poll_brings_the_opening_card_up_to_date(client: Client, ann: A
     assert "Open the study</button>" in html
     assert 'Next: <a href="#opening">' in html
     assert "All 8 are stored" in html
+
+
+def test_a_retry_brings_the_opening_card_up_to_date_at_once(client: Client, draft: Study) -> None:
+    precompute.queue_jobs(draft)
+    first, *_ = jobs(draft)
+    fail(first)
+    response = client.post(reverse("job-retry", args=[draft.slug, first.pk]), headers=HTMX)
+    html = response.content.decode()
+    assert "3 of 3 claims have no ranking yet" in html
+    assert "1 of 3 claims failed" not in html
 
 
 def test_the_fragment_of_an_open_study_leaves_its_opening_card_alone(

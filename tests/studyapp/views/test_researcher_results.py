@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from django.urls import reverse
 
 from studyapp.domain.trials import record_decision, start_next_trial
 from studyapp.enums import RunKind
-from studyapp.models import Enrolment, Study
+from studyapp.models import Enrolment, Study, Trial
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +24,7 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def ann() -> Any:
-    return get_user_model().objects.create_user("ann", password="a long password")
+    return get_user_model().objects.create_user("ann")
 
 
 @pytest.fixture
@@ -91,6 +92,21 @@ def test_simulated_runs_count_only_when_asked_for(client: Client, ann: Any) -> N
     assert "No completed trials yet" in measures(client, study, **HTMX)
     html = measures(client, study, "?simulated=on", **HTMX)
     assert "4 trials in the design set, simulated runs included" in html
+
+
+def test_data_that_contradict_themselves_are_said_instead_of_measured(
+    client: Client, ann: Any
+) -> None:
+    study = factories.open_study(owner=ann)
+    enrolment = factories.joined(study)
+    finish(enrolment)
+    trial = Trial.objects.filter(enrolment=enrolment).earliest("position")
+    Trial.objects.filter(pk=trial.pk).update(started_at=trial.started_at - timedelta(hours=1))
+    for headers in ({}, HTMX):
+        url = reverse("study-measures", args=[study.slug])
+        response = client.get(url, headers=headers)
+        assert response.status_code == 409
+        assert trial.code in response.content.decode()
 
 
 def download(client: Client, study: Study, query: str = "") -> zipfile.ZipFile:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def ann() -> Any:
-    return get_user_model().objects.create_user("ann", password="a long password")
+    return get_user_model().objects.create_user("ann")
 
 
 @pytest.fixture
