@@ -7,9 +7,10 @@ from studyapp.views import participant, participant_join
 RUN = "<slug:study_code>/r/<slug:token>/"
 
 urlpatterns = [
-    path(RUN, participant.run, name="run"),
+    # The most frequent first: patterns are tried in this order.
     path(RUN + "t/<slug:trial_code>/reveal", participant.reveal, name="trial-reveal"),
     path(RUN + "t/<slug:trial_code>/decide", participant.decide, name="trial-decide"),
+    path(RUN, participant.run, name="run"),
     path(RUN + "t/<slug:trial_code>/seen", participant.seen, name="trial-seen"),
     path(RUN + "begin", participant.begin, name="run-begin"),
     path(RUN + "help", participant.help_page, name="run-help"),

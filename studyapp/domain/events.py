@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from studyapp.codes import event_code
+from studyapp.compiled import insert_rows
 from studyapp.models import Event, Trial
 from studyapp.protocols import known_event_kinds
 
+_COLUMNS = ("code", "trial", "seq", "kind", "step", "data", "server_at", "client_ms")
 #: A browser clock beyond this (about a year) is nonsense and is not kept.
 MAX_CLIENT_MS = 400 * 24 * 3600 * 1000
 
@@ -35,17 +38,22 @@ def append_events(
     for draft in drafts:
         if draft.kind not in kinds:
             raise ValueError(f"unknown event kind {draft.kind!r} for protocol {trial.protocol}")
-    Event.objects.bulk_create(
-        Event(
-            trial_id=trial.pk,
-            seq=trial.n_events + offset,
-            kind=draft.kind,
-            step=draft.step,
-            data=draft.data,
-            server_at=at,
-            client_ms=client_ms,
-        )
-        for offset, draft in enumerate(drafts)
+    insert_rows(
+        Event,
+        _COLUMNS,
+        [
+            (
+                event_code(),
+                trial.pk,
+                trial.n_events + offset,
+                draft.kind,
+                draft.step,
+                draft.data,
+                at,
+                client_ms,
+            )
+            for offset, draft in enumerate(drafts)
+        ],
     )
     trial.n_events += len(drafts)
     trial.n_steps += sum(draft.step is not None for draft in drafts)

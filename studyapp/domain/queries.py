@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Count, Q, QuerySet
 
 from studyapp.enums import EnrolmentState, TrialState
@@ -18,6 +19,12 @@ def study_by_slug(slug: str) -> Study:
         slugs = ", ".join(Study.objects.order_by("slug").values_list("slug", flat=True)[:20])
         raise StudyError(f"no study {slug!r}; there {'are: ' + slugs if slugs else 'is none yet'}.")
     return study
+
+
+_TEXTS = (
+    f"SELECT position, text, title FROM {Candidate._meta.db_table} "
+    "WHERE claim_id = %s AND position IN"
+)
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,10 @@ def shown_sentences(trial: Trial, *, first: int = 1) -> list[Sentence]:
     Only the positions already shown are read, so nothing else can reach a page.
     """
     positions = trial.stimulus["order"][first - 1 : trial.n_steps]
-    rows = Candidate.objects.filter(claim_id=trial.claim_id, position__in=positions).values_list(
-        "position", "text", "title"
-    )
-    by_position = {position: (text, title) for position, text, title in rows}
+    marks = ", ".join(["%s"] * len(positions))
+    with connection.cursor() as cursor:
+        cursor.execute(f"{_TEXTS} ({marks})", [trial.claim_id, *positions])
+        by_position = {position: (text, title) for position, text, title in cursor.fetchall()}
     return [
         Sentence(rank, *by_position[position])
         for rank, position in enumerate(positions, start=first)

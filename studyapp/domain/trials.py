@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from studyapp.compiled import CompiledRead, insert_rows, update_row
 from studyapp.domain.events import Draft, append_events
 from studyapp.enums import EnrolmentState, EventKind, TrialState
 from studyapp.errors import BadLink, NotOpen, StalePage
@@ -33,9 +34,97 @@ class Revealed:
     is_new: bool
 
 
+_STUDY_OF_RUN = tuple(
+    f"slot__study__{name}"
+    for name in (
+        "code",
+        "title",
+        "state",
+        "lang",
+        "texts",
+        "protocol",
+        "response_options",
+        "shows_total",
+        "confirms_decision",
+        "lease_minutes",
+        "completion_code",
+    )
+)
+_RUN = CompiledRead(
+    lambda token: (
+        Enrolment.objects.select_related("slot__study")
+        .filter(token=token)
+        .only(
+            "token",
+            "state",
+            "participant_id",
+            "lease_until",
+            "started_at",
+            "slot__n_trials",
+            *_STUDY_OF_RUN,
+        )
+    ),
+    token=str,
+)
+_TRIAL_FIELDS = (
+    "code",
+    "state",
+    "protocol",
+    "block",
+    "position",
+    "stimulus",
+    "n_steps",
+    "n_events",
+    "participant_id",
+)
+_CLAIM_AND_INTERFACE = ("claim__text", "claim__lang", "claim__label", "condition__interface")
+_OPEN_TRIAL = CompiledRead(
+    lambda enrolment_id: (
+        Trial.objects.select_related("claim", "condition")
+        .filter(enrolment_id=enrolment_id, state=TrialState.OPEN)
+        .order_by()
+        .only("enrolment_id", *_TRIAL_FIELDS, *_CLAIM_AND_INTERFACE)
+    ),
+    enrolment_id=int,
+)
+_LOCKED_TRIAL = CompiledRead(
+    lambda token, code: (
+        Trial.objects.select_for_update(of=("self",))
+        .select_related("enrolment__slot__study", "claim", "condition")
+        .filter(code=code, enrolment__token=token)
+        .order_by()
+        .only(
+            *_TRIAL_FIELDS,
+            *_CLAIM_AND_INTERFACE,
+            "enrolment__token",
+            "enrolment__state",
+            "enrolment__participant_id",
+            "enrolment__lease_until",
+            "enrolment__started_at",
+            "enrolment__slot__n_trials",
+            *(f"enrolment__{name}" for name in _STUDY_OF_RUN if not name.endswith("texts")),
+        )
+    ),
+    token=str,
+    code=str,
+)
+
+_PLANNED = CompiledRead(
+    lambda slot_id, position: (
+        PlannedTrial.objects.select_related("claim", "condition")
+        .filter(slot_id=slot_id, position=position)
+        .order_by()
+        .only("block", "position", "claim__claim_id", "condition__name", *_CLAIM_AND_INTERFACE)
+    ),
+    slot_id=int,
+    position=int,
+)
+_TRIAL_COLUMNS = tuple(field.name for field in Trial._meta.concrete_fields if not field.primary_key)
+
+
 def find_run(token: str) -> Enrolment:
-    """The enrolment behind a run token, with its slot, study and participant. Raises BadLink."""
-    enrolment = Enrolment.objects.select_related("slot__study").filter(token=token).first()
+    """The enrolment behind a run token, with its slot and study. Raises BadLink."""
+    enrolment = _RUN.first(token=token)
     if enrolment is None:
         raise BadLink("This link belongs to no run of this study.")
     return enrolment
@@ -43,11 +132,7 @@ def find_run(token: str) -> Enrolment:
 
 def open_trial_of(enrolment: Enrolment) -> Trial | None:
     """The trial in progress, with its claim and condition, or None."""
-    return (
-        Trial.objects.select_related("claim", "condition")
-        .filter(enrolment=enrolment, state=TrialState.OPEN)
-        .first()
-    )
+    return _OPEN_TRIAL.first(enrolment_id=enrolment.pk)
 
 
 def renew_lease(enrolment: Enrolment, now: datetime) -> None:
@@ -59,6 +144,13 @@ def renew_lease(enrolment: Enrolment, now: datetime) -> None:
     if not kept:
         raise StalePage("Your place in this study has expired or the study is finished.")
     enrolment.lease_until = lease_until
+
+
+def renew_lease_in_time(enrolment: Enrolment, now: datetime) -> None:
+    """Renew once half of the lease is over; before that nobody else can take the slot."""
+    period = timedelta(minutes=enrolment.slot.study.lease_minutes)
+    if enrolment.lease_until - now < period / 2:
+        renew_lease(enrolment, now)
 
 
 def start_next_trial(token: str) -> Trial | None:
@@ -97,11 +189,8 @@ def reveal_next(
             raise StalePage("The page was older than what is stored; this is the current state.")
         now = timezone.now()
         append_events(trial, [Draft(step.kind, step.step, step.data)], at=now, client_ms=client_ms)
-        trial.save(update_fields=["n_steps", "n_events"])
-        if trial.enrolment.lease_until - now < timedelta(
-            minutes=trial.enrolment.slot.study.lease_minutes / 2
-        ):
-            renew_lease(trial.enrolment, now)
+        update_row(trial, "n_steps", "n_events")
+        renew_lease_in_time(trial.enrolment, now)
     return Revealed(trial, is_new=True)
 
 
@@ -130,12 +219,12 @@ def record_decision(
         enrolment = trial.enrolment
         study = enrolment.slot.study
         now = timezone.now()
-        renew_lease(enrolment, now)
+        renew_lease_in_time(enrolment, now)
         rules_for(trial.protocol).store_answer(trial, study.response_options, answer)
         append_events(trial, [Draft(EventKind.DECISION_SUBMITTED)], at=now, client_ms=client_ms)
         trial.state = TrialState.COMPLETED
         trial.ended_at = now
-        trial.save(update_fields=["state", "ended_at", "n_events"])
+        update_row(trial, "state", "ended_at", "n_events")
         if trial.position >= enrolment.slot.n_trials:
             complete_run(enrolment, now)
             return None
@@ -153,7 +242,7 @@ def record_visibility(
         if trial.state != TrialState.OPEN or trial.n_events >= MAX_VISIBILITY_EVENTS:
             return False
         append_events(trial, [Draft(kind)], at=timezone.now(), client_ms=client_ms)
-        trial.save(update_fields=["n_events"])
+        update_row(trial, "n_events")
     return True
 
 
@@ -178,12 +267,7 @@ def _lock_run(token: str) -> Enrolment:
 
 def _lock_trial(token: str, trial_code: str) -> Trial:
     """The trial with everything an action needs, locked; only if it belongs to the run."""
-    trial = (
-        Trial.objects.select_for_update(of=("self",))
-        .select_related("enrolment__slot__study", "claim", "condition")
-        .filter(code=trial_code, enrolment__token=token)
-        .first()
-    )
+    trial: Trial | None = _LOCKED_TRIAL.first(token=token, code=trial_code)
     if trial is None:
         raise BadLink("This trial does not belong to your run. Nothing was stored.")
     return trial
@@ -202,19 +286,17 @@ def _last_position(enrolment: Enrolment) -> int:
 
 
 def _start_trial_after(enrolment: Enrolment, position: int, now: datetime) -> Trial:
-    planned = PlannedTrial.objects.select_related("claim", "condition").get(
-        slot_id=enrolment.slot_id, position=position + 1
-    )
-    protocol = enrolment.slot.study.protocol
-    frozen = rules_for(protocol).freeze(planned)
+    planned = _PLANNED.first(slot_id=enrolment.slot_id, position=position + 1)
+    study = enrolment.slot.study
+    frozen = rules_for(study.protocol).freeze(planned)
     n_first = len(frozen.first_steps)
-    trial = Trial.objects.create(
+    trial = Trial(
         enrolment=enrolment,
         participant_id=enrolment.participant_id,
         planned=planned,
         claim=planned.claim,
         condition=planned.condition,
-        protocol=protocol,
+        protocol=study.protocol,
         block=planned.block,
         position=planned.position,
         stimulus=frozen.stimulus,
@@ -223,6 +305,8 @@ def _start_trial_after(enrolment: Enrolment, position: int, now: datetime) -> Tr
         n_events=1 + n_first,
         started_at=now,
     )
+    values = [getattr(trial, Trial._meta.get_field(name).attname) for name in _TRIAL_COLUMNS]
+    trial.pk = insert_rows(Trial, _TRIAL_COLUMNS, [values])
     trial.n_steps = trial.n_events = 0
     append_events(
         trial,

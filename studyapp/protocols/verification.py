@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rankers.metrics import minimal_sufficient_rank
+from studyapp.compiled import CompiledRead, insert_rows
 from studyapp.enums import Decision, Interface
 from studyapp.errors import BadAnswer, NotReady
 from studyapp.models import GoldSet, PlannedTrial, Ranking, Selection, Trial, VerificationAnswer
@@ -12,14 +13,31 @@ from studyapp.protocols.base import Frozen, ProtocolRules, Step
 
 REVEAL = "reveal"
 
+_RANKING = CompiledRead(
+    lambda condition_id, claim_id: Ranking.objects.filter(
+        condition_id=condition_id, claim_id=claim_id
+    ).only("order"),
+    condition_id=int,
+    claim_id=int,
+)
+_SELECTION = CompiledRead(
+    lambda condition_id, claim_id: Selection.objects.filter(
+        condition_id=condition_id, claim_id=claim_id
+    ).only("selected"),
+    condition_id=int,
+    claim_id=int,
+)
+
 
 def _evidence_order(planned: PlannedTrial) -> list[int]:
     """The positions a participant will see, in display order."""
     key = {"condition_id": planned.condition_id, "claim_id": planned.claim_id}
     if planned.condition.interface == Interface.INCREMENTAL:
-        order = Ranking.objects.filter(**key).values_list("order", flat=True).first()
+        ranking = _RANKING.first(**key)
+        order = ranking and ranking.order
     else:
-        order = Selection.objects.filter(**key).values_list("selected", flat=True).first()
+        selection = _SELECTION.first(**key)
+        order = selection and selection.selected
     if order is None:
         raise NotReady(
             f"Claim {planned.claim.claim_id} has no evidence for condition "
@@ -59,8 +77,10 @@ def store_answer(trial: Trial, options: list[str], answer: dict[str, Any]) -> No
         raise BadAnswer("Choose one of the answers, then confirm. Nothing was stored.")
     label = trial.claim.label
     is_correct = decision == label if label in options else None
-    VerificationAnswer.objects.create(
-        trial=trial, decision=decision, is_correct=is_correct, n_shown=trial.n_steps
+    insert_rows(
+        VerificationAnswer,
+        ("trial", "decision", "is_correct", "n_shown", "confidence", "reason"),
+        [(trial.pk, decision, is_correct, trial.n_steps, None, "")],
     )
 
 

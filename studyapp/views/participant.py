@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from studyapp.domain.assignment import has_withdrawn, move_to_free_slot, withdraw
 from studyapp.domain.events import clean_client_ms
-from studyapp.domain.queries import shown_sentences
 from studyapp.domain.trials import (
     find_run,
     open_trial_of,
@@ -225,7 +224,7 @@ def _refused_input(
 
 def _reveal_fragment(trial: Trial, first: int) -> HttpResponse:
     """The sentences from rank ``first`` on, and the button as it is now."""
-    context = reveal_values(trial) | {"sentences": shown_sentences(trial, first=first)}
+    context = reveal_values(trial, first=first)
     if context["has_more"]:
         return fragment("participant/_revealed.html", context)
     # The last one: the note takes the place of the button.

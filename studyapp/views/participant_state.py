@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
 
 from studyapp.domain.queries import shown_sentences
 from studyapp.domain.trials import RUNNING, open_trial_of
@@ -25,14 +27,19 @@ NOTICES = {
 _LABELS = dict(Decision.choices)
 
 
-def run_url(study_code: str, token: str) -> str:
-    """The address of a run, to which its other addresses are added."""
-    return reverse("run", args=(study_code, token))
+@lru_cache(maxsize=4096)
+def run_url(study_code: str, token: str) -> SafeString:
+    """The address of a run, to which its other addresses are added.
+
+    Kept for a while, because a run asks for it at every click; an address made of letters, digits
+    and slashes needs no escaping.
+    """
+    return mark_safe(reverse("run", args=(study_code, token)))
 
 
 def study_values(study: Study) -> dict[str, Any]:
     """What any page of a study may print."""
-    return {"study": study, "contact": study.texts.get("contact", "")}
+    return {"study": study, "title": study.title, "contact": study.texts.get("contact", "")}
 
 
 def run_values(enrolment: Enrolment) -> dict[str, Any]:
@@ -80,36 +87,45 @@ def trial_region(
     """The trial page. ``chosen`` and ``message`` keep a refused answer and say why."""
     enrolment = trial.enrolment
     study = enrolment.slot.study
+    url = run_url(study.code, enrolment.token)
     context = reveal_values(trial) | {
-        "study": study,
+        "title": study.title,
+        "run_url": url,
+        "trial_url": mark_safe(f"{url}t/{trial.code}/"),
         "position": trial.position,
         "n_done": trial.position - 1,
         "n_trials": enrolment.slot.n_trials,
-        "sentences": shown_sentences(trial),
-        "options": [(option, _LABELS[option]) for option in study.response_options],
-        "chosen": chosen,
+        "claim": trial.claim.text,
+        "lang": trial.claim.lang,
+        "confirms_decision": study.confirms_decision,
+        "options": [
+            (option, _LABELS[option], option == chosen) for option in study.response_options
+        ],
         "message": message,
         "notice": NOTICES.get(notice, ""),
     }
     return Region("participant/_trial.html", context, status)
 
 
-def reveal_values(trial: Trial) -> dict[str, Any]:
-    """What the reveal button, and what follows it, need to know of the trial."""
+def reveal_values(trial: Trial, *, first: int = 1) -> dict[str, Any]:
+    """The sentences from rank ``first`` on, and what the button below them needs to know.
+
+    All values are flat and ready to print: looking things up in a template costs more than here.
+    """
     n_order = len(trial.stimulus["order"])
-    study = trial.enrolment.slot.study
     is_incremental = trial.condition.is_incremental
     return {
-        "run_url": run_url(study.code, trial.enrolment.token),
-        "trial": trial,
-        "claim": trial.claim,
+        # The first sentence was there from the start; the others came by the button.
+        "sentences": [
+            (sentence.rank, sentence.text, sentence.title, is_incremental and sentence.rank > 1)
+            for sentence in shown_sentences(trial, first=first)
+        ],
         "is_incremental": is_incremental,
         "has_more": trial.n_steps < n_order,
+        "n_shown": trial.n_steps,
         "next_rank": trial.n_steps + 1,
-        # Sentences that came by the button; the first one was there from the start.
-        "revealed_from": 2 if is_incremental else n_order + 1,
         # Known to the page only where the study says so.
-        "n_total": n_order if study.shows_total else None,
+        "n_total": n_order if trial.enrolment.slot.study.shows_total else None,
     }
 
 
