@@ -29,6 +29,7 @@ DESCRIPTIVE = frozenset(
         "opened_at",
         "closed_at",
         "deviations",
+        "schedule",
         "code",
         "slug",
         "n_claims",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import csv
+import io
 import json
 import zipfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 from django.utils import timezone
 
 from studyapp.domain import importing, lifecycle, schedule
+from studyapp.domain.assignment import withdraw
 from studyapp.domain.trials import (
     open_trial_of,
     record_decision,
@@ -22,6 +27,8 @@ from studyapp.domain.trials import (
 from studyapp.enums import RunKind
 from studyapp.models import Enrolment, Study
 from tests import factories
+
+Files = dict[str, bytes]
 
 START = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)
 
@@ -126,3 +133,40 @@ def records(path: Path, name: str) -> list[dict[str, Any]]:
     if name.endswith(".jsonl"):
         return [json.loads(line) for line in text.split("\n") if line]
     return [json.loads(text)]
+
+
+def table(path: Path, name: str) -> list[dict[str, str]]:
+    """Rows of a CSV file of an export, read by Python's own reader."""
+    return list(csv.DictReader(io.StringIO(member(path, name), newline="")))
+
+
+def play(study: Study) -> Study:
+    """Two finished people, one in mid-trial, one who withdrew, a pilot and a simulated reader."""
+    sit(study)
+    sit(study)
+    sit(study, n_trials=2)
+    withdraw(sit(study, n_trials=1).token)
+    sit(study, RunKind.PILOT)
+    sit(study, RunKind.SIMULATED)
+    return study
+
+
+def members_of(path: Path) -> Files:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(path: Path, members: Files) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def changed(archive: Path, name: str, change: Callable[[Any], Any]) -> Path:
+    """A copy of ``archive`` with the objects of one file changed by ``change``."""
+    members = members_of(archive)
+    content = copy.deepcopy(records(archive, name))
+    content = change(content) or content
+    members[name] = "\n".join(json.dumps(record) for record in content).encode()
+    return zipped(archive.with_name("changed.zip"), members)

@@ -52,12 +52,12 @@ def test_a_reveal_takes_four_queries(study: Study, client: Client) -> None:
     assert n_queries(lambda: client.post(url, {"rank": 3}, headers=HTMX)) == 2
 
 
-def test_a_decision_takes_eleven_queries(study: Study, client: Client) -> None:
-    """Lock, lease, answer, event, trial; plan, evidence, gold sets, trial, events, sentences."""
+def test_a_decision_takes_ten_queries(study: Study, client: Client) -> None:
+    """Lock, answer, event, trial; then plan, evidence, gold sets, trial, events, sentences."""
     _, trial = factories.started_in(study, Interface.INCREMENTAL)
     data = {"decision": "supported", "n_shown": trial.n_steps}
     url = trial_url(trial) + "decide"
-    assert n_queries(lambda: client.post(url, data, headers=HTMX)) == 11
+    assert n_queries(lambda: client.post(url, data, headers=HTMX)) == 10
 
 
 def test_the_welcome_page_takes_one_query(study: Study, client: Client) -> None:

@@ -1,0 +1,501 @@
+"""A participant's sitting in a real browser: what is shown, what arrives, what survives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, Response, Route, expect
+
+from studyapp.enums import Interface, TrialState
+from studyapp.models import Candidate, Claim, Enrolment, Event, Study, Trial, VerificationAnswer
+from tests import factories
+
+pytestmark = pytest.mark.browser
+
+UNSAVED = "Not saved. Check your connection and try again."
+NEXT = "Show next sentence"
+
+
+class Visit:
+    """One page of one browser, with everything that arrived and everything it complained of."""
+
+    def __init__(self, context: BrowserContext, server: str):
+        self.context = context
+        self.server = server
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self._responses: list[Response] = []
+        self.page.on("response", self._responses.append)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "console",
+            lambda line: self.complaints.append(line.text) if line.type == "error" else None,
+        )
+
+    def arrived(self) -> str:
+        """All text received so far: addresses, heads and bodies."""
+        parts = []
+        for response in self._responses:
+            parts += [response.url, str(response.all_headers())]
+            if response.status not in (204, 302, 303):
+                parts.append(response.text())
+        return "\n".join(parts)
+
+    def join(self, study: Study) -> Enrolment:
+        """From the study's link to the instructions."""
+        self.page.goto(f"{self.server}/p/{study.code}/")
+        self.page.get_by_label("I agree to take part").check()
+        self.page.get_by_role("button", name="Take part").click()
+        expect(self.page.get_by_role("heading", name="Before you begin")).to_be_visible()
+        return Enrolment.objects.order_by("-pk")[0]
+
+    def open_run(self, enrolment: Enrolment) -> None:
+        self.page.goto(f"{self.server}/p/{enrolment.slot.study.code}/r/{enrolment.token}/")
+
+    @property
+    def sentences(self) -> Any:
+        return self.page.locator("#sentences li")
+
+    @property
+    def next_button(self) -> Any:
+        return self.page.get_by_role("button", name=NEXT)
+
+    def decide(self, answer: str) -> None:
+        # The radio covers its whole button and is what a finger hits.
+        self.page.get_by_role("radio", name=answer).check()
+        self.page.get_by_role("button", name="Confirm").click()
+
+    def width_beyond_the_window(self) -> int:
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+@pytest.fixture
+def visit(committed_db: None, live_server: Any, browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Opens browsers, each with its own cookies; they are closed at the end."""
+    contexts: list[BrowserContext] = []
+
+    def open_one(**options: Any) -> Visit:
+        contexts.append(browser.new_context(**options))
+        contexts[-1].set_default_timeout(10_000)
+        return Visit(contexts[-1], live_server.url)
+
+    yield open_one
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def incremental(visit: Callable[..., Visit]) -> tuple[Visit, Trial]:
+    """A browser that shows an incremental trial with one sentence."""
+    enrolment, trial = factories.started_in(factories.open_study(), Interface.INCREMENTAL)
+    opened = visit()
+    opened.open_run(enrolment)
+    expect(opened.sentences).to_have_count(1)
+    return opened, trial
+
+
+def test_a_whole_sitting_by_clicks_receives_each_sentence_when_asked_and_no_secret(
+    visit: Callable[..., Visit],
+) -> None:
+    study = factories.open_study()
+    me = visit()
+    enrolment = me.join(study)
+    me.page.get_by_role("button", name="Begin").click()
+    texts = set(Candidate.objects.values_list("text", flat=True))
+    due: set[str] = set()
+    interfaces = []
+    for number in range(1, 5):
+        expect(me.page.get_by_text(f"Trial {number} of 4")).to_be_visible()
+        expect(me.page.get_by_role("heading", level=1)).to_be_focused()
+        assert me.page.locator("input:checked").count() == 0
+        trial = Trial.objects.get(enrolment=enrolment, state=TrialState.OPEN)
+        interfaces.append(trial.condition.interface)
+        order = trial.stimulus["order"]
+        candidates = dict(trial.claim.candidates.values_list("position", "text"))
+        n_first = 1 if trial.condition.is_incremental else len(order)
+        expect(me.sentences).to_have_count(n_first)
+        due |= {candidates[position] for position in order[:n_first]}
+        assert {text for text in texts if text in me.arrived()} == due
+        for rank in range(n_first + 1, len(order) + 1):
+            me.next_button.click()
+            expect(me.sentences).to_have_count(rank)
+            due.add(candidates[order[rank - 1]])
+            assert {text for text in texts if text in me.arrived()} == due
+        assert me.next_button.count() == 0
+        me.decide("Supported")
+    expect(me.page.get_by_text(study.completion_code)).to_be_visible()
+
+    assert sorted(interfaces) == ["all_at_once"] * 2 + ["incremental"] * 2
+    received = me.arrived().lower()
+    pages = re.sub(r"class=\"label\"|<label[^>]*>|</label>", "", received)
+    for secret in ("gold", "msr", "document_order", "top_k", "incremental", "all_at_once"):
+        assert secret not in pages, secret
+    for condition in study.conditions.all():
+        assert f'"{condition.name}"' not in pages
+    assert me.complaints == []
+    assert VerificationAnswer.objects.filter(decision="supported").count() == 4
+    for trial in Trial.objects.all():
+        clocks = list(trial.events.order_by("seq").values_list("client_ms", flat=True))
+        known = [clock for clock in clocks if clock is not None]
+        assert known == sorted(known)
+        assert clocks[-1] is not None
+
+
+@pytest.mark.parametrize("latency_ms", [0, 300])
+def test_a_double_click_adds_one_sentence(
+    incremental: tuple[Visit, Trial], latency_ms: int
+) -> None:
+    me, trial = incremental
+
+    def late(route: Route) -> None:
+        me.page.wait_for_timeout(latency_ms)
+        route.continue_()
+
+    me.page.route("**/reveal", late)
+    me.next_button.dblclick()
+    expect(me.sentences).to_have_count(2)
+    me.page.wait_for_timeout(400)
+    expect(me.sentences).to_have_count(2)
+    trial.refresh_from_db()
+    assert trial.n_steps == 2
+    # A slower second press is a wish of its own.
+    me.page.wait_for_timeout(300)
+    me.next_button.click()
+    expect(me.sentences).to_have_count(3)
+
+
+def test_the_button_is_disabled_while_waiting_and_the_server_ignores_a_second_request(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, trial = incremental
+    held: list[Route] = []
+    me.page.route("**/reveal", held.append)
+    me.next_button.click()
+    expect(me.next_button).to_be_disabled()
+    expect(me.page.locator("#decide button")).to_be_disabled()
+    form = {"rank": "2", "n_shown": "1"}
+    for _ in range(2):
+        me.context.request.post(
+            f"{me.page.url}t/{trial.code}/reveal", form=form, headers={"HX-Request": "true"}
+        )
+    held[0].continue_()
+    expect(me.sentences).to_have_count(2)
+    expect(me.next_button).to_be_enabled()
+    expect(me.next_button).to_be_focused()
+    trial.refresh_from_db()
+    assert (trial.n_steps, trial.events.filter(kind="reveal").count()) == (2, 2)
+
+
+def test_offline_in_mid_trial_says_so_loses_nothing_and_recovers(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, trial = incremental
+    me.next_button.click()
+    expect(me.sentences).to_have_count(2)
+    me.context.set_offline(True)
+    me.next_button.click()
+    expect(me.page.get_by_text(UNSAVED)).to_be_visible()
+    expect(me.sentences).to_have_count(2)
+    me.page.get_by_role("radio", name="Refuted").check()
+    me.page.get_by_role("button", name="Confirm").click()
+    expect(me.page.get_by_text(UNSAVED)).to_be_visible()
+    expect(me.page.get_by_role("radio", name="Refuted")).to_be_checked()
+    assert VerificationAnswer.objects.count() == 0
+    me.context.set_offline(False)
+    me.next_button.click()
+    expect(me.sentences).to_have_count(3)
+    expect(me.page.get_by_text(UNSAVED)).to_have_count(0)
+    me.page.get_by_role("button", name="Confirm").click()
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    steps = list(trial.events.filter(kind="reveal").order_by("seq").values_list("step", flat=True))
+    assert steps == [1, 2, 3]
+    assert VerificationAnswer.objects.get().n_shown == 3
+
+
+def test_an_answer_lost_on_its_way_back_is_found_stored_at_the_retry(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, trial = incremental
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    me.page.route("**/reveal", lose, times=1)
+    me.next_button.click()
+    expect(me.page.get_by_text(UNSAVED)).to_be_visible()
+    me.next_button.click()
+    expect(me.sentences).to_have_count(2)
+    me.page.route("**/decide", lose, times=1)
+    me.decide("Supported")
+    expect(me.page.get_by_text(UNSAVED)).to_be_visible()
+    me.page.get_by_role("button", name="Confirm").click()
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    expect(me.page.get_by_text("the first answer stays")).to_be_visible()
+    trial.refresh_from_db()
+    assert (trial.n_steps, VerificationAnswer.objects.count()) == (2, 1)
+
+
+def test_a_failing_server_leaves_the_page_usable(incremental: tuple[Visit, Trial]) -> None:
+    me, _ = incremental
+    me.page.route("**/reveal", lambda route: route.fulfill(status=502, body="<h1>x</h1>"), times=1)
+    me.next_button.click()
+    expect(me.page.get_by_text(UNSAVED)).to_be_visible()
+    me.next_button.click()
+    expect(me.sentences).to_have_count(2)
+
+
+def test_reload_and_another_browser_show_the_stored_state(
+    incremental: tuple[Visit, Trial], visit: Callable[..., Visit]
+) -> None:
+    me, trial = incremental
+    me.next_button.click()
+    expect(me.sentences).to_have_count(2)
+    me.page.get_by_role("radio", name="Refuted").check()
+    me.page.reload()
+    expect(me.sentences).to_have_count(2)
+    assert me.page.locator("input:checked").count() == 0
+    other = visit()
+    other.open_run(trial.enrolment)
+    expect(other.sentences).to_have_count(2)
+    trial.refresh_from_db()
+    assert trial.n_steps == 2
+    # Leaving the page hid it, loading it showed it again; both without a clock of their own.
+    expect(me.next_button).to_be_visible()
+    kinds = set(trial.events.values_list("kind", flat=True))
+    assert {"page_hidden", "page_visible"} <= kinds
+
+
+def test_a_second_tab_is_brought_to_the_true_state_before_it_decides(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, trial = incremental
+    second = Visit(me.context, me.server)
+    second.open_run(trial.enrolment)
+    for count in (2, 3):
+        me.next_button.click()
+        expect(me.sentences).to_have_count(count)
+    second.decide("Supported")
+    expect(second.page.get_by_text("shown in another tab")).to_be_visible()
+    expect(second.sentences).to_have_count(3)
+    assert VerificationAnswer.objects.count() == 0
+    second.decide("Refuted")
+    expect(second.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    assert VerificationAnswer.objects.get().n_shown == 3
+    # The first tab is a trial behind now.
+    me.decide("Supported")
+    expect(me.page.get_by_text("the first answer stays")).to_be_visible()
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    assert VerificationAnswer.objects.get().decision == "refuted"
+
+
+def test_a_trial_by_keyboard_alone_never_loses_the_focus(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, _ = incremental
+    keys = me.page.keyboard
+    for _ in range(12):
+        keys.press("Tab")
+        if me.page.evaluate("document.activeElement.textContent.trim()") == NEXT:
+            break
+    expect(me.next_button).to_be_focused()
+    outline = "getComputedStyle(document.activeElement).outlineWidth"
+    assert me.page.evaluate(outline) == "3px"
+    for count in (2, 3, 4):
+        keys.press("Enter")
+        expect(me.sentences).to_have_count(count)
+        expect(me.next_button).to_be_focused()
+    keys.press("Enter")
+    expect(me.sentences).to_have_count(5)
+    expect(me.page.get_by_text("All the evidence has been shown.")).to_be_focused()
+    keys.press("Tab")
+    keys.press("Space")
+    expect(me.page.get_by_role("radio", name="Supported")).to_be_checked()
+    keys.press("ArrowRight")
+    expect(me.page.get_by_role("radio", name="Refuted")).to_be_checked()
+    assert VerificationAnswer.objects.count() == 0
+    keys.press("Tab")
+    expect(me.page.get_by_role("button", name="Confirm: Refuted")).to_be_focused()
+    keys.press("Enter")
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    expect(me.page.get_by_role("heading", level=1)).to_be_focused()
+    assert VerificationAnswer.objects.get().decision == "refuted"
+
+
+def test_a_key_held_down_is_one_press(incremental: tuple[Visit, Trial]) -> None:
+    me, trial = incremental
+    me.next_button.focus()
+    # The second and later "down" without an "up" between arrive as repetitions.
+    for _ in range(4):
+        me.page.keyboard.down("Enter")
+        me.page.wait_for_timeout(60)
+    me.page.keyboard.up("Enter")
+    me.page.wait_for_timeout(200)
+    trial.refresh_from_db()
+    assert trial.n_steps == 2
+    expect(me.sentences).to_have_count(2)
+
+
+def test_hiding_and_showing_the_page_is_recorded(incremental: tuple[Visit, Trial]) -> None:
+    me, trial = incremental
+    hide = """state => {
+        Object.defineProperty(document, "visibilityState", {value: state, configurable: true});
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    me.decide("Supported")
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    trial = Trial.objects.get(state=TrialState.OPEN)
+    for state, kind in (("hidden", "page_hidden"), ("visible", "page_visible")):
+        with me.page.expect_response("**/seen") as seen:
+            me.page.evaluate(hide, state)
+        assert seen.value.status == 204
+        event = Event.objects.filter(trial=trial).order_by("-seq")[0]
+        assert event.kind == kind
+        assert event.client_ms is not None
+
+
+def test_back_after_the_end_leads_to_the_code(visit: Callable[..., Visit]) -> None:
+    study = factories.open_study()
+    me = visit()
+    me.join(study)
+    me.page.get_by_role("button", name="Begin").click()
+    for number in range(1, 5):
+        expect(me.page.get_by_text(f"Trial {number} of 4")).to_be_visible()
+        me.decide("Can't decide")
+    expect(me.page.get_by_text(study.completion_code)).to_be_visible()
+    me.page.go_back()
+    expect(me.page.get_by_text(study.completion_code)).to_be_visible()
+    assert VerificationAnswer.objects.count() == 4
+
+
+def test_help_and_back_show_the_current_state(incremental: tuple[Visit, Trial]) -> None:
+    me, _ = incremental
+    me.next_button.click()
+    expect(me.sentences).to_have_count(2)
+    me.page.get_by_role("link", name="Help").click()
+    expect(me.page.get_by_role("heading", name="What to do")).to_be_visible()
+    me.page.go_back()
+    expect(me.sentences).to_have_count(2)
+    me.page.go_forward()
+    me.page.get_by_role("link", name="Back to the study").first.click()
+    expect(me.sentences).to_have_count(2)
+
+
+def test_without_javascript_a_whole_sitting_works(visit: Callable[..., Visit]) -> None:
+    study = factories.open_study()
+    me = visit(java_script_enabled=False)
+    me.join(study)
+    me.page.get_by_role("button", name="Begin").click()
+    for number in range(1, 5):
+        expect(me.page.get_by_text(f"Trial {number} of 4")).to_be_visible()
+        if me.next_button.count():
+            me.next_button.click()
+            expect(me.sentences).to_have_count(2)
+        me.page.get_by_role("radio", name="Refuted").check()
+        me.page.get_by_role("button", name="Submit").click()
+    expect(me.page.get_by_text(study.completion_code)).to_be_visible()
+    assert VerificationAnswer.objects.filter(decision="refuted").count() == 4
+
+
+def test_without_confirmation_one_press_decides(visit: Callable[..., Visit]) -> None:
+    enrolment, trial = factories.started(factories.open_study(confirms_decision=False))
+    me = visit()
+    me.open_run(enrolment)
+    me.page.get_by_role("button", name="Can't decide").click()
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    assert VerificationAnswer.objects.get().decision == "cant_decide"
+    assert me.complaints == []
+
+
+def _long_study() -> Study:
+    study = factories.ready_study()
+    Claim.objects.update(text="A claim of many words that wants to be read in full. " * 17)
+    Candidate.objects.update(text="One sentence of nine hundred characters goes on. " * 18)
+    Candidate.objects.filter(position=3).update(text="x" * 900)
+    from studyapp.domain import lifecycle
+
+    return lifecycle.open_study(study)
+
+
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [(1280, 800), (375, 667), (320, 568), (160, 284)],
+    ids=["desk", "phone", "small phone", "small phone at 200 %"],
+)
+def test_nothing_scrolls_sideways_and_every_button_can_be_reached(
+    visit: Callable[..., Visit], width: int, height: int
+) -> None:
+    enrolment, _ = factories.started_in(_long_study(), Interface.INCREMENTAL)
+    me = visit(viewport={"width": width, "height": height})
+    me.open_run(enrolment)
+    expect(me.sentences).to_have_count(1)
+    assert me.width_beyond_the_window() <= 0
+    for count in (2, 3):
+        me.next_button.click()
+        expect(me.sentences).to_have_count(count)
+    assert me.width_beyond_the_window() <= 0
+    for choice in me.page.locator(".choice").all():
+        box = choice.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    me.decide("Can't decide")
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    assert me.complaints == []
+
+
+def test_a_long_claim_shrinks_to_two_lines_and_opens_on_demand(
+    visit: Callable[..., Visit],
+) -> None:
+    enrolment, _ = factories.started(_long_study())
+    me = visit(viewport={"width": 375, "height": 667})
+    me.open_run(enrolment)
+    claim = me.page.locator(".claim-text")
+    more = me.page.get_by_role("button", name="Show the whole claim")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    shrunk = claim.bounding_box()
+    more.click()
+    opened = claim.bounding_box()
+    assert shrunk is not None
+    assert opened is not None
+    assert shrunk["height"] < 667 / 3 < opened["height"]
+
+
+def test_a_new_sentence_is_in_view_and_not_under_the_bars(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, _ = incremental
+    me.page.set_viewport_size({"width": 375, "height": 500})
+    for count in (2, 3, 4):
+        me.next_button.click()
+        expect(me.sentences).to_have_count(count)
+        me.page.wait_for_timeout(600)
+        newest = me.sentences.last.bounding_box()
+        claim = me.page.locator(".claim").bounding_box()
+        bar = me.page.locator(".decide").bounding_box()
+        assert newest is not None
+        assert claim is not None
+        assert bar is not None
+        assert newest["y"] >= claim["y"] + claim["height"] - 1
+        assert newest["y"] + newest["height"] <= bar["y"] + 1
+
+
+def test_markup_in_a_claim_does_not_run(visit: Callable[..., Visit]) -> None:
+    study = factories.ready_study()
+    claim_text = "</script><script>document.title='ran'</script> <b>bold</b> &amp; \"x < y\""
+    Claim.objects.update(text=claim_text)
+    Candidate.objects.update(text="One.\n\n<img src=x onerror=\"document.title='ran'\">")
+    from studyapp.domain import lifecycle
+
+    enrolment, _ = factories.started(lifecycle.open_study(study))
+    me = visit()
+    me.open_run(enrolment)
+    expect(me.page.locator(".claim-text")).to_have_text(claim_text)
+    assert me.page.locator(".claim-text").inner_text() == claim_text
+    assert "One.\n\n<img" in me.sentences.first.inner_text()
+    assert me.page.title() == study.title
+    assert me.complaints == []
