@@ -35,6 +35,6 @@ VOLUME /data
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD \
     ["python", "-c", "import os, urllib.parse as p, urllib.request as r; u = p.urlsplit(os.environ['SUFFICE_PUBLIC_URL']); r.urlopen(r.Request('http://127.0.0.1:8000/healthz', headers={'Host': u.netloc, 'X-Forwarded-Proto': u.scheme}), timeout=4)"]
 
-# WEB_CONCURRENCY sets the number of processes; each answers four requests at a time.
-CMD ["gunicorn", "studyapp.wsgi", "--bind", "0.0.0.0:8000", "--threads", "4", \
-     "--worker-tmp-dir", "/dev/shm"]
+# GRANIAN_WORKERS sets the number of processes; each answers four requests at a time.
+CMD ["granian", "--interface", "wsgi", "studyapp.wsgi:application", "--host", "0.0.0.0", \
+     "--port", "8000", "--blocking-threads", "4", "--no-ws", "--respawn-failed-workers"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 PARTICIPANT_PREFIX = "/p/"
@@ -54,7 +55,18 @@ class _ResearcherOnly:
 
 
 class ResearcherSession(_ResearcherOnly, SessionMiddleware):
-    """Sessions, for researchers only."""
+    """Sessions, for researchers only.
+
+    Begins with a look whether the database connection is still alive: after a restart of the
+    database a researcher sees no error page. Participants' requests are simply run again
+    (views/participant_guard.py), which costs nothing while all is well.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        is_idle = connection.connection is not None and not connection.in_atomic_block
+        if is_idle and not connection.is_usable():
+            connection.close()
+        super().process_request(request)
 
 
 class ResearcherAuthentication(_ResearcherOnly, AuthenticationMiddleware):

@@ -95,10 +95,7 @@ TEMPLATES = [
 DATABASE_MAX_AGE = env_int("DATABASE_MAX_AGE", 600)
 _database_url = env_str("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")
 try:
-    # Checked before use (0.04 ms): a restarted database costs no participant an error page.
-    _database = dj_database_url.parse(
-        _database_url, conn_max_age=DATABASE_MAX_AGE, conn_health_checks=True
-    )
+    _database = dj_database_url.parse(_database_url, conn_max_age=DATABASE_MAX_AGE)
 except Exception as error:
     raise BadEnvironment(
         f"DATABASE_URL cannot be read ({type(error).__name__}): use postgresql://user:password@"

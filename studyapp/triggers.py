@@ -45,7 +45,8 @@ SQLITE = {
         END""",
     "ranking_permutation_{op}": """
         CREATE TRIGGER ranking_permutation_{op} BEFORE {op} ON studyapp_ranking
-        WHEN COALESCE((SELECT COUNT(*) <> c.n_candidates OR COUNT(DISTINCT j.value) <> c.n_candidates
+        WHEN COALESCE((SELECT COUNT(*) <> c.n_candidates
+                OR COUNT(DISTINCT j.value) <> c.n_candidates
                 OR MIN(j.value) <> 0 OR MAX(j.value) <> c.n_candidates - 1
                 OR SUM(j.type <> 'integer') > 0
             FROM studyapp_claim c, json_each(NEW."order") j WHERE c.id = NEW.claim_id), 1) BEGIN

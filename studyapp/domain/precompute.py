@@ -97,9 +97,9 @@ def retry_job(job: PrecomputeJob) -> None:
 def ring_due(study: Study | None = None) -> int:
     """Queue rows whose lease ran out, and ring for queued rows that no bell is known for.
 
-    A row that was rung is rung again only after a lease period in which no job of its study is
-    held by anybody: while workers are busy, the earlier bell is still on its way. Returns the
-    number of bells.
+    A row that was rung is rung again only after a lease period in which no job of its study was
+    held or finished by anybody: while workers are busy, the earlier bell is still on its way.
+    Returns the number of bells.
     """
     now = timezone.now()
     jobs = PrecomputeJob.objects.all()
@@ -107,7 +107,10 @@ def ring_due(study: Study | None = None) -> int:
         jobs = jobs.filter(condition__study=study)
     _requeue_expired(jobs, now)
     busy = set(
-        jobs.filter(state=JobState.LEASED, lease_until__gte=now)
+        jobs.filter(
+            Q(state=JobState.LEASED, lease_until__gte=now)
+            | Q(finished_at__gte=now - lease_period())
+        )
         .values_list("condition__study_id", flat=True)
         .distinct()
     )

@@ -27,7 +27,7 @@ def free_port(wanted: int = 0) -> int:
 
 
 def start_web(port: int, *, threads: int = 4) -> subprocess.Popen[bytes]:
-    """Start gunicorn on 127.0.0.1:``port`` in a process group of its own.
+    """Start granian on 127.0.0.1:``port`` in a process group of its own.
 
     The caller waits with ``wait_until_up`` and ends it with ``stop``.
     """
@@ -35,21 +35,9 @@ def start_web(port: int, *, threads: int = 4) -> subprocess.Popen[bytes]:
         "SUFFICE_SSL_REDIRECT": "false",
         "SUFFICE_ALLOWED_HOSTS": "127.0.0.1,localhost",
     }
-    command = [
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "studyapp.wsgi",
-        "--bind",
-        f"127.0.0.1:{port}",
-        "--workers",
-        "1",
-        "--threads",
-        str(threads),
-        "--no-control-socket",
-        "--log-level",
-        "warning",
-    ]
+    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "studyapp.wsgi:application"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--blocking-threads", str(threads)]
+    command += ["--no-ws", "--log-level", "warning"]
     return subprocess.Popen(command, env=environment, start_new_session=True)
 
 

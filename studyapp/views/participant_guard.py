@@ -8,6 +8,7 @@ from functools import wraps
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
@@ -87,13 +88,30 @@ def participant_view(
                     status=403,
                 )
             try:
-                return view(request, *args, **kwargs)
+                return _answered(view, request, *args, **kwargs)
             except StudyError as error:
                 return _refusal(request, error)
 
         return guarded
 
     return decorate
+
+
+def _answered(
+    view: Callable[..., HttpResponse], request: HttpRequest, *args: str, **kwargs: str
+) -> HttpResponse:
+    """The view's answer; once more on a fresh connection if the database had gone away.
+
+    Safe because every action of a participant is idempotent, and cheaper than asking the database
+    before each request whether it is still there.
+    """
+    try:
+        return view(request, *args, **kwargs)
+    except (InterfaceError, OperationalError):
+        if connection.in_atomic_block or connection.is_usable():
+            raise
+        connection.close()
+        return view(request, *args, **kwargs)
 
 
 def _refusal(request: HttpRequest, error: StudyError) -> HttpResponse:

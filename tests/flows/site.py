@@ -71,11 +71,12 @@ class Site:
         )  # fmt: skip
 
     def start_web(self, port: int | None = None) -> tuple[subprocess.Popen[bytes], str]:
-        """gunicorn on loopback; returns the process and its base address once it answers."""
+        """The web server on loopback; returns the process and its base address once it answers."""
         port = port or free_port()
         process = self._start(
-            "-m", "gunicorn", "studyapp.wsgi", "--bind", f"127.0.0.1:{port}", "--threads", 4,
-            "--log-level", "warning", "--no-control-socket",
+            "-m", "granian", "--interface", "wsgi", "studyapp.wsgi:application",
+            "--host", "127.0.0.1", "--port", port, "--blocking-threads", 4, "--no-ws",
+            "--log-level", "warning",
         )  # fmt: skip
         base_url = f"http://127.0.0.1:{port}"
         import httpx

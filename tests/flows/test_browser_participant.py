@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, Response, Route, expect
 
+from studyapp.domain import lifecycle
 from studyapp.enums import Interface, TrialState
 from studyapp.models import Candidate, Claim, Enrolment, Event, Study, Trial, VerificationAnswer
 from tests import factories
@@ -28,7 +29,8 @@ class Visit:
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
         self._responses: list[Response] = []
-        self.page.on("response", self._responses.append)
+        self._kept: list[str] = []
+        self.page.on("response", lambda response: self._responses.append(response))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on(
             "console",
@@ -36,18 +38,22 @@ class Visit:
         )
 
     def arrived(self) -> str:
-        """All text received so far: addresses, heads and bodies."""
-        parts = []
-        for response in self._responses:
-            parts += [response.url, str(response.all_headers())]
+        """All text received so far: addresses, heads and bodies.
+
+        To be called before a page is left, because the browser then forgets its bodies.
+        """
+        while self._responses:
+            response = self._responses.pop(0)
+            self._kept += [response.url, str(response.all_headers())]
             if response.status not in (204, 302, 303):
-                parts.append(response.text())
-        return "\n".join(parts)
+                self._kept.append(response.text())
+        return "\n".join(self._kept)
 
     def join(self, study: Study) -> Enrolment:
         """From the study's link to the instructions."""
         self.page.goto(f"{self.server}/p/{study.code}/")
         self.page.get_by_label("I agree to take part").check()
+        self.arrived()
         self.page.get_by_role("button", name="Take part").click()
         expect(self.page.get_by_role("heading", name="Before you begin")).to_be_visible()
         return Enrolment.objects.order_by("-pk")[0]
@@ -172,7 +178,7 @@ def test_the_button_is_disabled_while_waiting_and_the_server_ignores_a_second_re
 ) -> None:
     me, trial = incremental
     held: list[Route] = []
-    me.page.route("**/reveal", held.append)
+    me.page.route("**/reveal", lambda route: held.append(route))
     me.next_button.click()
     expect(me.next_button).to_be_disabled()
     expect(me.page.locator("#decide button")).to_be_disabled()
@@ -401,7 +407,7 @@ def test_without_javascript_a_whole_sitting_works(visit: Callable[..., Visit]) -
 
 
 def test_without_confirmation_one_press_decides(visit: Callable[..., Visit]) -> None:
-    enrolment, trial = factories.started(factories.open_study(confirms_decision=False))
+    enrolment, _ = factories.started(factories.open_study(confirms_decision=False))
     me = visit()
     me.open_run(enrolment)
     me.page.get_by_role("button", name="Can't decide").click()
@@ -415,8 +421,6 @@ def _long_study() -> Study:
     Claim.objects.update(text="A claim of many words that wants to be read in full. " * 17)
     Candidate.objects.update(text="One sentence of nine hundred characters goes on. " * 18)
     Candidate.objects.filter(position=3).update(text="x" * 900)
-    from studyapp.domain import lifecycle
-
     return lifecycle.open_study(study)
 
 
@@ -489,8 +493,6 @@ def test_markup_in_a_claim_does_not_run(visit: Callable[..., Visit]) -> None:
     claim_text = "</script><script>document.title='ran'</script> <b>bold</b> &amp; \"x < y\""
     Claim.objects.update(text=claim_text)
     Candidate.objects.update(text="One.\n\n<img src=x onerror=\"document.title='ran'\">")
-    from studyapp.domain import lifecycle
-
     enrolment, _ = factories.started(lifecycle.open_study(study))
     me = visit()
     me.open_run(enrolment)

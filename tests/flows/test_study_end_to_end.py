@@ -12,7 +12,6 @@ import pytest
 from tests.flows.site import Site
 from tests.shared_data import ROOT
 
-
 #: What the seed decides; ids and clocks are not among it.
 SEEDED = (
     "replication",

@@ -94,6 +94,8 @@ def test_a_bell_lost_with_a_worker_rings_again_after_a_silent_lease_period(draft
     lease = precompute.take_job(held.pk)
     assert precompute.ring_due(draft) == 0, "a worker is busy: the bells are on their way"
     precompute.fail_job(lease, "x")
+    assert precompute.ring_due(draft) == 0, "a job was finished just now"
+    jobs_of(draft).update(finished_at=timezone.now() - precompute.lease_period() * 2)
     assert precompute.ring_due(draft) == 5
 
 
