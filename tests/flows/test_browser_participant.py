@@ -3,104 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Response, Route, expect
+from playwright.sync_api import Route, expect
 
-from studyapp.domain import lifecycle
-from studyapp.enums import Interface, TrialState
-from studyapp.models import Candidate, Claim, Enrolment, Event, Study, Trial, VerificationAnswer
+from studyapp.enums import TrialState
+from studyapp.models import Candidate, Event, Trial, VerificationAnswer
 from tests import factories
+from tests.flows.visits import NEXT, Visit, incremental, visit
+
+__all__ = ["incremental", "visit"]
 
 pytestmark = pytest.mark.browser
 
 UNSAVED = "Not saved. Check your connection and try again."
-NEXT = "Show next sentence"
-
-
-class Visit:
-    """One page of one browser, with everything that arrived and everything it complained of."""
-
-    def __init__(self, context: BrowserContext, server: str):
-        self.context = context
-        self.server = server
-        self.page: Page = context.new_page()
-        self.complaints: list[str] = []
-        self._responses: list[Response] = []
-        self._kept: list[str] = []
-        self.page.on("response", lambda response: self._responses.append(response))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on(
-            "console",
-            lambda line: self.complaints.append(line.text) if line.type == "error" else None,
-        )
-
-    def arrived(self) -> str:
-        """All text received so far: addresses, heads and bodies.
-
-        To be called before a page is left, because the browser then forgets its bodies.
-        """
-        while self._responses:
-            response = self._responses.pop(0)
-            self._kept += [response.url, str(response.all_headers())]
-            if response.status not in (204, 302, 303):
-                self._kept.append(response.text())
-        return "\n".join(self._kept)
-
-    def join(self, study: Study) -> Enrolment:
-        """From the study's link to the instructions."""
-        self.page.goto(f"{self.server}/p/{study.code}/")
-        self.page.get_by_label("I agree to take part").check()
-        self.arrived()
-        self.page.get_by_role("button", name="Take part").click()
-        expect(self.page.get_by_role("heading", name="Before you begin")).to_be_visible()
-        return Enrolment.objects.order_by("-pk")[0]
-
-    def open_run(self, enrolment: Enrolment) -> None:
-        self.page.goto(f"{self.server}/p/{enrolment.slot.study.code}/r/{enrolment.token}/")
-
-    @property
-    def sentences(self) -> Any:
-        return self.page.locator("#sentences li")
-
-    @property
-    def next_button(self) -> Any:
-        return self.page.get_by_role("button", name=NEXT)
-
-    def decide(self, answer: str) -> None:
-        # The radio covers its whole button and is what a finger hits.
-        self.page.get_by_role("radio", name=answer).check()
-        self.page.get_by_role("button", name="Confirm").click()
-
-    def width_beyond_the_window(self) -> int:
-        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-
-
-@pytest.fixture
-def visit(committed_db: None, live_server: Any, browser: Any) -> Iterator[Callable[..., Visit]]:
-    """Opens browsers, each with its own cookies; they are closed at the end."""
-    contexts: list[BrowserContext] = []
-
-    def open_one(**options: Any) -> Visit:
-        contexts.append(browser.new_context(**options))
-        contexts[-1].set_default_timeout(10_000)
-        return Visit(contexts[-1], live_server.url)
-
-    yield open_one
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def incremental(visit: Callable[..., Visit]) -> tuple[Visit, Trial]:
-    """A browser that shows an incremental trial with one sentence."""
-    enrolment, trial = factories.started_in(factories.open_study(), Interface.INCREMENTAL)
-    opened = visit()
-    opened.open_run(enrolment)
-    expect(opened.sentences).to_have_count(1)
-    return opened, trial
 
 
 def test_a_whole_sitting_by_clicks_receives_each_sentence_when_asked_and_no_secret(
@@ -413,91 +330,4 @@ def test_without_confirmation_one_press_decides(visit: Callable[..., Visit]) -> 
     me.page.get_by_role("button", name="Can't decide").click()
     expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
     assert VerificationAnswer.objects.get().decision == "cant_decide"
-    assert me.complaints == []
-
-
-def _long_study() -> Study:
-    study = factories.ready_study()
-    Claim.objects.update(text="A claim of many words that wants to be read in full. " * 17)
-    Candidate.objects.update(text="One sentence of nine hundred characters goes on. " * 18)
-    Candidate.objects.filter(position=3).update(text="x" * 900)
-    return lifecycle.open_study(study)
-
-
-@pytest.mark.parametrize(
-    ("width", "height"),
-    [(1280, 800), (375, 667), (320, 568), (160, 284)],
-    ids=["desk", "phone", "small phone", "small phone at 200 %"],
-)
-def test_nothing_scrolls_sideways_and_every_button_can_be_reached(
-    visit: Callable[..., Visit], width: int, height: int
-) -> None:
-    enrolment, _ = factories.started_in(_long_study(), Interface.INCREMENTAL)
-    me = visit(viewport={"width": width, "height": height})
-    me.open_run(enrolment)
-    expect(me.sentences).to_have_count(1)
-    assert me.width_beyond_the_window() <= 0
-    for count in (2, 3):
-        me.next_button.click()
-        expect(me.sentences).to_have_count(count)
-    assert me.width_beyond_the_window() <= 0
-    for choice in me.page.locator(".choice").all():
-        box = choice.bounding_box()
-        assert box is not None
-        assert box["height"] >= 44
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
-    me.decide("Can't decide")
-    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
-    assert me.complaints == []
-
-
-def test_a_long_claim_shrinks_to_two_lines_and_opens_on_demand(
-    visit: Callable[..., Visit],
-) -> None:
-    enrolment, _ = factories.started(_long_study())
-    me = visit(viewport={"width": 375, "height": 667})
-    me.open_run(enrolment)
-    claim = me.page.locator(".claim-text")
-    more = me.page.get_by_role("button", name="Show the whole claim")
-    expect(more).to_have_attribute("aria-expanded", "false")
-    shrunk = claim.bounding_box()
-    more.click()
-    opened = claim.bounding_box()
-    assert shrunk is not None
-    assert opened is not None
-    assert shrunk["height"] < 667 / 3 < opened["height"]
-
-
-def test_a_new_sentence_is_in_view_and_not_under_the_bars(
-    incremental: tuple[Visit, Trial],
-) -> None:
-    me, _ = incremental
-    me.page.set_viewport_size({"width": 375, "height": 500})
-    for count in (2, 3, 4):
-        me.next_button.click()
-        expect(me.sentences).to_have_count(count)
-        me.page.wait_for_timeout(600)
-        newest = me.sentences.last.bounding_box()
-        claim = me.page.locator(".claim").bounding_box()
-        bar = me.page.locator(".decide").bounding_box()
-        assert newest is not None
-        assert claim is not None
-        assert bar is not None
-        assert newest["y"] >= claim["y"] + claim["height"] - 1
-        assert newest["y"] + newest["height"] <= bar["y"] + 1
-
-
-def test_markup_in_a_claim_does_not_run(visit: Callable[..., Visit]) -> None:
-    study = factories.ready_study()
-    claim_text = "</script><script>document.title='ran'</script> <b>bold</b> &amp; \"x < y\""
-    Claim.objects.update(text=claim_text)
-    Candidate.objects.update(text="One.\n\n<img src=x onerror=\"document.title='ran'\">")
-    enrolment, _ = factories.started(lifecycle.open_study(study))
-    me = visit()
-    me.open_run(enrolment)
-    expect(me.page.locator(".claim-text")).to_have_text(claim_text)
-    assert me.page.locator(".claim-text").inner_text() == claim_text
-    assert "One.\n\n<img" in me.sentences.first.inner_text()
-    assert me.page.title() == study.title
     assert me.complaints == []

@@ -100,6 +100,12 @@ def join(client: Client, study: Study, link: str | None = None) -> Any:
     return client.post(f"/p/{study.code}/join", {"form": form, "consent": "yes"})
 
 
+def decide(client: Client, trial: Trial, decision: str = "supported", **more: Any) -> Any:
+    """Send the decision form of a trial as its page would."""
+    data = {"decision": decision, "n_shown": trial.n_steps, **more}
+    return client.post(trial_url(trial) + "decide", data)
+
+
 def counts() -> dict[str, int]:
     """How many rows of each kind a participant can cause."""
     models = (Participant, Enrolment, Trial, Event, VerificationAnswer, Withdrawal)
