@@ -6,8 +6,10 @@ import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.db import OperationalError, ProgrammingError, connection
 
 from studyapp.errors import StudyError
+from studyapp.models import Study
 
 
 class StudyCommand(BaseCommand):
@@ -22,6 +24,13 @@ class StudyCommand(BaseCommand):
             for problem in error.problems:
                 self.stderr.write(problem)
             sys.exit(1)
+        except (OperationalError, ProgrammingError) as error:
+            if has_tables():
+                raise
+            self.stderr.write(
+                f"The database is not set up ({_one_line(error)}): run migrate first."
+            )
+            sys.exit(1)
 
     def run(self, **options: Any) -> None:
         """Do the work. Raises StudyError when it is refused."""
@@ -33,6 +42,18 @@ class StudyCommand(BaseCommand):
     def note(self, text: str) -> None:
         """A remark that is no result: goes to stderr, so that pipes stay clean."""
         self.stderr.write(text)
+
+
+def has_tables() -> bool:
+    """Whether the database answers and holds our tables."""
+    try:
+        return Study._meta.db_table in connection.introspection.table_names()
+    except (OperationalError, ProgrammingError):
+        return False
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def parse_pairs(pairs: list[str] | None) -> dict[str, str]:

@@ -26,15 +26,20 @@ def free_port(wanted: int = 0) -> int:
     raise StudyError("No free port on this machine.")
 
 
-def start_web(port: int, *, threads: int = 4) -> subprocess.Popen[bytes]:
+def start_web(
+    port: int, *, threads: int = 4, public_url: str | None = None
+) -> subprocess.Popen[bytes]:
     """Start granian on 127.0.0.1:``port`` in a process group of its own.
 
-    The caller waits with ``wait_until_up`` and ends it with ``stop``.
+    ``public_url`` is the address that its pages hand out, else the one in the environment. The
+    caller waits with ``wait_until_up`` and ends it with ``stop``.
     """
     environment = os.environ | {
         "SUFFICE_SSL_REDIRECT": "false",
         "SUFFICE_ALLOWED_HOSTS": "127.0.0.1,localhost",
     }
+    if public_url:
+        environment["SUFFICE_PUBLIC_URL"] = public_url
     command = [sys.executable, "-m", "granian", "--interface", "wsgi", "studyapp.wsgi:application"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--blocking-threads", str(threads)]
     command += ["--no-ws", "--log-level", "warning"]

@@ -28,7 +28,9 @@ class Command(StudyCommand):
     help = "Set up the demo study and a finished example, then run web and worker until Ctrl-C."
 
     def add_arguments(self, parser: Any) -> None:
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--port", type=int, default=8000, help="of the web server; another one if it is taken"
+        )
         parser.add_argument("--once", action="store_true", help="set up, print the links and stop")
 
     def run(self, **options: Any) -> None:
@@ -39,7 +41,9 @@ class Command(StudyCommand):
         try:
             processes.append(self._start_worker())
             port = free_port(options["port"])
-            web = start_web(port)
+            if options["port"] and port != options["port"]:
+                self.note(f"port {options['port']} is taken, using {port}")
+            web = start_web(port, public_url=f"http://127.0.0.1:{port}")
             processes.append(web)
             wait_until_up(web, port)
             base_url = f"http://127.0.0.1:{port}"
@@ -49,7 +53,7 @@ class Command(StudyCommand):
             self.say("")
             self.say(f"Take part:    {base_url}/p/{study.code}/")
             self.say(f"Researcher:   {base_url}/   (name {name}, password {password})")
-            self.say(f"Results:      {base_url}/studies/{example.slug}/")
+            self.say(f"Results:      {base_url}/studies/{example.slug}/measures/?simulated=on")
             self.say("Ctrl-C stops everything; the next start goes on where this one was.")
             self.stdout.flush()
             if not options["once"]:

@@ -10,13 +10,20 @@ from studyapp.errors import StudyError
 from studyapp.management.base import StudyCommand
 
 
+def format_of(path: Path) -> str:
+    """The format that a file's ending speaks of: flat CSV, or the interchange format."""
+    return "csv" if path.suffix.lower() == ".csv" else "interchange"
+
+
 class Command(StudyCommand):
     help = "Import claims into a draft, all or nothing."
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("slug")
         parser.add_argument("file", type=Path)
-        parser.add_argument("--format", default="interchange", choices=sorted(formats.FORMATS))
+        parser.add_argument(
+            "--format", choices=sorted(formats.FORMATS), help="csv for *.csv, else interchange"
+        )
         parser.add_argument("--limit", type=int, metavar="N", help="take the first N good claims")
         parser.add_argument(
             "--skip-invalid", action="store_true", help="import the good claims and list the bad"
@@ -28,7 +35,7 @@ class Command(StudyCommand):
         report = import_claims(
             study_by_slug(options["slug"]),
             options["file"],
-            options["format"],
+            options["format"] or format_of(options["file"]),
             limit=options["limit"],
             skip_invalid=options["skip_invalid"],
         )

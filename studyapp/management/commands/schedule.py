@@ -21,9 +21,9 @@ class Command(StudyCommand):
         study = study_by_slug(options["slug"])
         wanted = [options["subsets"], options["replications"], options["seed"]]
         if any(value is not None for value in wanted) or not study.n_replications:
-            n_subsets = _first(options["subsets"], study.n_subsets, 5)
-            replications = _first(options["replications"], study.n_replications, 1)
-            seed = options["seed"] if options["seed"] is not None else study.seed
+            n_subsets = _given(options["subsets"], study.n_subsets or 5)
+            replications = _given(options["replications"], study.n_replications or 1)
+            seed = _given(options["seed"], study.seed)
             if n_subsets < 1 or seed < 0:
                 raise StudyError("--subsets must be 1 or more and --seed 0 or more.")
             lay_out(study, n_subsets, replications, seed)
@@ -63,5 +63,5 @@ class Command(StudyCommand):
         self.say("balanced: each claim once per condition and cycle, nobody meets a claim twice")
 
 
-def _first(*values: int | None) -> int:
-    return next(value for value in values if value)
+def _given(option: int | None, otherwise: int) -> int:
+    return otherwise if option is None else option

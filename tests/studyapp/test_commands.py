@@ -1,0 +1,44 @@
+"""What commands say when they are used out of order or with odd values."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from django.core.management import call_command
+
+from studyapp.models import Claim, Slot
+from tests import factories
+from tests.flows.site import Site
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("option", ["subsets", "replications"])
+def test_a_schedule_of_none_is_refused_also_when_one_exists(option, capsys):
+    study = factories.ready_study()
+    with pytest.raises(SystemExit) as ended:
+        call_command("schedule", study.slug, **{option: 0})
+    assert ended.value.code == 1
+    assert f"--{option}" in capsys.readouterr().err
+    assert Slot.objects.filter(study=study).count() == 2
+
+
+@pytest.mark.django_db
+def test_a_csv_file_is_known_by_its_ending(tmp_path):
+    study = factories.draft_study()
+    file = tmp_path / "claims.CSV"
+    with file.open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["claim_id", "claim", "label", "candidate", "gold_sets"])
+        writer.writerow(["001", "A claim.", "supported", "A sentence.", "1"])
+    call_command("import_claims", study.slug, str(file))
+    assert Claim.objects.get(study=study).claim_id == "001"
+
+
+def test_a_command_before_migrate_says_what_to_do(tmp_path):
+    site = Site.__new__(Site)
+    site.environment = {"SUFFICE_DATA_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    refused = site.manage("open_study", "any", status=1)
+    assert "run migrate first" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
