@@ -113,6 +113,10 @@ class LLM:
             )
         base_url = overrides.pop("base_url", None) or env.get("OPENAI_BASE_URL") or OPENAI_URL
         api_key = overrides.pop("api_key", None) or env.get("OPENAI_API_KEY")
+        if urlsplit(base_url).scheme not in ("http", "https"):
+            raise MissingDependency(
+                f"OPENAI_BASE_URL={base_url!r} is no address: begin it with http:// or https://"
+            )
         if not api_key and urlsplit(base_url).hostname == urlsplit(OPENAI_URL).hostname:
             raise MissingDependency(
                 f"{base_url} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "

@@ -102,7 +102,13 @@ class Output:
             except OSError as error:
                 raise BadInput(f"{path}: another run is writing to it") from error
             note.seek(0)
-            statuses = _statuses(path, identity, note.read(), n_candidates)
+            written = note.read()
+            try:
+                statuses = _statuses(path, identity, written, n_candidates)
+            except BadInput:
+                if not written:  # made just now, beside a file that is none of ours
+                    Path(note.name).unlink(missing_ok=True)
+                raise
             note.truncate(0)
             json.dump(asdict(identity), note)
             note.flush()
