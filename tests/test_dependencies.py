@@ -22,7 +22,7 @@ PLAIN = {
 
 #: Layers of studyapp, lowest first; what is not named is at the edge, above all of them.
 LAYERS = (
-    {"codes", "enums", "environment", "errors", "triggers"},
+    {"codes", "compiled", "enums", "environment", "errors", "triggers"},
     {"models"},
     {"protocols"},
     {"domain"},

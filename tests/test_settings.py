@@ -217,7 +217,9 @@ def test_values_are_taken_from_the_environment(tmp_path: Path) -> None:
     assert database["ENGINE"] == "django.db.backends.postgresql"
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("localhost", 5432, "suffice")
     assert database["CONN_MAX_AGE"] == 5
-    assert database["CONN_HEALTH_CHECKS"] is True
+    # Asked before a researcher's request only; a participant's is run again (participant_guard).
+    assert database["CONN_HEALTH_CHECKS"] is False
+    assert database["OPTIONS"] == {"server_side_binding": True, "prepare_threshold": 2}
     assert settings.pop("LOGGING")["root"]["level"] == "INFO"
     assert settings == {
         "ALLOWED_HOSTS": ["study.example.org", "other.example.org", "[::1]"],
