@@ -105,12 +105,17 @@ def _answered(
     Safe because every action of a participant is idempotent, and cheaper than asking the database
     before each request whether it is still there.
     """
+    connection.ensure_connection()
+    used = connection.connection
     try:
         return view(request, *args, **kwargs)
     except (InterfaceError, OperationalError):
-        if connection.in_atomic_block or connection.is_usable():
+        # A transaction that fails on a dead connection has opened a fresh one on its way out.
+        is_same = connection.connection is used
+        if connection.in_atomic_block or (is_same and connection.is_usable()):
             raise
-        connection.close()
+        if is_same:
+            connection.close()
         return view(request, *args, **kwargs)
 
 
