@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
+from django.db.backends.base.operations import BaseDatabaseOperations
 
 from studyapp.triggers import install_triggers, remove_triggers
 from tests import backends, factories
@@ -26,6 +29,29 @@ def django_db_modify_db_settings() -> None:
         connection.settings_dict["TEST"]["NAME"] = test_settings["NAME"]
 
 
+def _patiently(action: Callable[[], Any]) -> Any:
+    """Do it again if it deadlocks with the last request of a page that a test has just closed."""
+    for pause in (0.2, 0.5, 1, 2):
+        try:
+            return action()
+        except OperationalError:
+            time.sleep(pause)
+    return action()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_flush() -> Iterator[None]:
+    """The database is emptied between tests, also while a browser's last beacon is answered."""
+    flush = BaseDatabaseOperations.execute_sql_flush
+
+    def patient(self: BaseDatabaseOperations, sql_list: list[str]) -> None:
+        _patiently(lambda: flush(self, sql_list))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseDatabaseOperations, "execute_sql_flush", patient)
+        yield
+
+
 @pytest.fixture
 def committed_db(transactional_db: None) -> Iterator[None]:
     """A database in which transactions really commit, with the triggers in force.
@@ -35,7 +61,7 @@ def committed_db(transactional_db: None) -> Iterator[None]:
     """
     yield
     connection.ensure_connection()
-    remove_triggers(connection)
+    _patiently(lambda: remove_triggers(connection))
 
 
 @pytest.fixture(autouse=True)
