@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from studyapp.codes import random_code
@@ -78,7 +78,8 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
     """
     with transaction.atomic():
         # The study's row is the queue: arrivals take their slots one after another.
-        study = Study.objects.select_for_update().get(code=study_code)
+        # No key of it changes, so rows that refer to the study are not held up.
+        study = Study.objects.select_for_update(no_key=True).get(code=study_code)
         existing = Enrolment.objects.filter(join_nonce=form.nonce).first()
         if existing is not None:
             return existing
@@ -107,9 +108,14 @@ def move_to_free_slot(token: str) -> Enrolment:
     Raises NoFreeSlot when there is none, StalePage when trials were already done.
     """
     with transaction.atomic():
-        enrolment = Enrolment.objects.select_related("slot__study").get(token=token)
-        study = Study.objects.select_for_update().get(pk=enrolment.slot.study_id)
-        enrolment.refresh_from_db()
+        study = (
+            Study.objects.select_for_update(no_key=True, of=("self",))
+            .filter(slots__enrolments__token=token)
+            .first()
+        )
+        enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
+        if study is None or enrolment is None:
+            raise BadLink("This link belongs to no run of this study.")
         if enrolment.state != EnrolmentState.TIMED_OUT:
             return enrolment
         if enrolment.started_at is not None:
@@ -133,13 +139,8 @@ def withdraw(token: str) -> None:
     database's guard for this enrolment alone.
     """
     with transaction.atomic():
-        n_trials = len(Trial.objects.select_for_update().filter(enrolment__token=token))
-        enrolment = (
-            Enrolment.objects.select_for_update(of=("self",))
-            .select_related("slot__study", "participant")
-            .filter(token=token)
-            .first()
-        )
+        # Locked by itself: a join would miss the row if its slot changed while we waited for it.
+        enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
         if enrolment is None:
             raise BadLink("This link belongs to no run of this study.")
         Withdrawal.objects.create(
@@ -147,7 +148,7 @@ def withdraw(token: str) -> None:
             enrolment_number=enrolment.pk,
             token_digest=token_digest(token),
             run_kind=enrolment.run_kind,
-            n_trials=n_trials,
+            n_trials=enrolment.trials.count(),
         )
         participant = enrolment.participant
         enrolment.delete()
@@ -166,6 +167,13 @@ def token_digest(token: str) -> str:
 
 def _take_seat(study: Study, run_kind: str, now: datetime) -> tuple[Slot, int]:
     """The first slot with a free seat for this kind of run; expired holders make room last."""
+    taken = _free_seat(study, run_kind) or _expired_seat(study, run_kind, now)
+    if taken is None:
+        raise NoFreeSlot("Every place in this study is taken. Thank you for your interest.")
+    return taken
+
+
+def _free_seat(study: Study, run_kind: str) -> tuple[Slot, int] | None:
     slots = list(Slot.objects.filter(study=study).order_by("replication", "number"))
     held: dict[int, set[int]] = {slot.pk: set() for slot in slots}
     holders = Enrolment.objects.filter(
@@ -177,22 +185,28 @@ def _take_seat(study: Study, run_kind: str, now: datetime) -> tuple[Slot, int]:
         for seat in range(1, slot.target + 1):
             if seat not in held[slot.pk]:
                 return slot, seat
-    expired = (
+    return None
+
+
+def _expired_seat(study: Study, run_kind: str, now: datetime) -> tuple[Slot, int] | None:
+    """A seat whose holder's lease ran out, or one whose holder withdrew while we looked."""
+    for enrolment in _expired_holds(study, run_kind, now):
+        if _release_expired(enrolment, now):
+            return enrolment.slot, enrolment.seat
+    return _free_seat(study, run_kind)
+
+
+def _expired_holds(study: Study, run_kind: str, now: datetime) -> QuerySet[Enrolment]:
+    return (
         Enrolment.objects.select_related("slot")
         .filter(slot__study=study, run_kind=run_kind, lease_until__lt=now)
         .filter(state__in=(EnrolmentState.CONSENTED, EnrolmentState.ACTIVE))
         .order_by("lease_until", "pk")
     )
-    for enrolment in expired:
-        if _release_expired(enrolment, now):
-            return enrolment.slot, enrolment.seat
-    raise NoFreeSlot("Every place in this study is taken. Thank you for your interest.")
 
 
 def _release_expired(enrolment: Enrolment, now: datetime) -> bool:
     """End an expired hold; its data stay, marked. False when the holder came back meanwhile."""
-    # Trials before enrolments, the order in which every action takes its locks.
-    list(Trial.objects.select_for_update().filter(enrolment=enrolment, state=TrialState.OPEN))
     released = (
         Enrolment.objects.filter(pk=enrolment.pk, lease_until__lt=now)
         .filter(Q(state=EnrolmentState.CONSENTED) | Q(state=EnrolmentState.ACTIVE))

@@ -56,7 +56,7 @@ def import_claims(
     report = ImportReport()
     _check_file(path, format_name, known, limit, skip_invalid, report)
     with transaction.atomic():
-        Study.objects.select_for_update().get(pk=study.pk)
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         last = Claim.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
         batch: list[rankers.Claim] = []
         for claim in _good_claims(path, format_name, limit):

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 import rankers
 from rankers.registry import method_needs
+from studyapp.codes import random_code
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.schedule import balance_of
 from studyapp.domain.texts import with_default_texts
@@ -66,7 +67,7 @@ def add_condition(
     clean = check_params(method, params or {})
     needs = method_needs(method, clean)
     with transaction.atomic():
-        study = Study.objects.select_for_update().get(pk=study.pk)
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         if not study.is_draft:
             raise NotEditable("The study has opened: its conditions are frozen.")
         if study.n_replications:
@@ -137,7 +138,7 @@ def opening_warnings(study: Study) -> list[str]:
 def open_study(study: Study) -> Study:
     """Freeze the study and let participants in. Raises NotReady with every problem."""
     with transaction.atomic():
-        study = Study.objects.select_for_update().get(pk=study.pk)
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         if not study.is_draft:
             raise NotEditable(f"The study is {study.get_state_display().lower()} already.")
         problems = opening_problems(study)
@@ -147,7 +148,7 @@ def open_study(study: Study) -> Study:
             labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
             study.response_options = default_options(labels)
         if not study.completion_code:
-            study.completion_code = f"S-{study.code[:6].upper()}"
+            study.completion_code = random_code(8).upper()
         study.texts = with_default_texts(study.texts)
         study.state = StudyState.OPEN
         study.opened_at = timezone.now()

@@ -46,7 +46,7 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> Non
     if n_replications < 1:
         raise NotReady("--replications must be 1 or more.")
     with transaction.atomic():
-        study = Study.objects.select_for_update().get(pk=study.pk)
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         claims = list(Claim.objects.filter(study=study).order_by("position"))
         conditions = list(study.conditions.order_by("position"))
         if not claims:

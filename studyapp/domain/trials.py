@@ -2,6 +2,9 @@
 
 A request names the trial and the rank it speaks of. What is already done is not done again, and a
 page older than the stored state raises StalePage, which the views answer with the true state.
+
+Locks are taken in one order everywhere: study, enrolment, trial. The enrolment is the lock of a
+run, so nobody starts a trial that a withdrawal overlooks.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from studyapp.compiled import CompiledRead, insert_rows, update_row
 from studyapp.domain.events import Draft, append_events
 from studyapp.enums import EnrolmentState, EventKind, TrialState
 from studyapp.errors import BadLink, NotOpen, StalePage
-from studyapp.models import Enrolment, PlannedTrial, Trial
+from studyapp.models import Enrolment, PlannedTrial, Slot, Trial
 from studyapp.protocols import rules_for
 
 #: States in which a run may still act.
@@ -87,9 +90,10 @@ _OPEN_TRIAL = CompiledRead(
     ),
     enrolment_id=int,
 )
+# PostgreSQL locks in the order named: the run, then its trial.
 _LOCKED_TRIAL = CompiledRead(
     lambda token, code: (
-        Trial.objects.select_for_update(of=("self",))
+        Trial.objects.select_for_update(of=("enrolment", "self"))
         .select_related("enrolment__slot__study", "claim", "condition")
         .filter(code=code, enrolment__token=token)
         .order_by()
@@ -254,14 +258,11 @@ def complete_run(enrolment: Enrolment, now: datetime) -> None:
 
 
 def _lock_run(token: str) -> Enrolment:
-    enrolment = (
-        Enrolment.objects.select_for_update(of=("self",))
-        .select_related("slot__study")
-        .filter(token=token)
-        .first()
-    )
+    # Locked by itself: a join would miss the row if its slot changed while we waited for it.
+    enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
     if enrolment is None:
         raise BadLink("This link belongs to no run of this study.")
+    enrolment.slot = Slot.objects.select_related("study").get(pk=enrolment.slot_id)
     return enrolment
 
 

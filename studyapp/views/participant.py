@@ -69,6 +69,8 @@ def begin(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
         return _current_state(request, study_code, token, "stale")
     except NotOpen:
         return _current_state(request, study_code, token, "")
+    except BadLink:
+        return _gone(request, study_code, token)
     if is_htmx(request) and trial is not None:
         return region_or_page(request, trial_region(trial, notice), PAGE)
     return _current_state(request, study_code, token, notice, status=200)
@@ -152,7 +154,10 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
             return _to_run(study_code, token)
         return _gone(request, study_code, token)
     if request.method == "POST":
-        withdraw(token)
+        try:
+            withdraw(token)
+        except BadLink:  # another tab was faster
+            return _to_run(study_code, token)
         response = _to_run(study_code, token)
         response.delete_cookie(cookie_name(study_code), path=cookie_path(study_code))
         return response

@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 PAGE = "participant/page.html"
 
+#: PostgreSQL's states for "nothing was done, try again": deadlock and serialisation failure.
+PASSING_STATES = ("40P01", "40001")
+
 SAFE_METHODS = ("GET", "HEAD")
 
 
@@ -55,7 +58,10 @@ def is_cross_site(request: HttpRequest) -> bool:
         return site not in (None, "same-origin")
     # Behind a proxy the host may arrive rewritten; the public address is ours in any case.
     ours = (request.get_host(), urlsplit(settings.PUBLIC_URL).netloc)
-    return urlsplit(origin).netloc not in ours
+    try:
+        return urlsplit(origin).netloc not in ours
+    except ValueError:
+        return True
 
 
 def participant_view(
@@ -109,12 +115,13 @@ def _answered(
     used = connection.connection
     try:
         return view(request, *args, **kwargs)
-    except (InterfaceError, OperationalError):
+    except (InterfaceError, OperationalError) as error:
         # A transaction that fails on a dead connection has opened a fresh one on its way out.
         is_same = connection.connection is used
-        if connection.in_atomic_block or (is_same and connection.is_usable()):
+        is_passing = getattr(error.__cause__, "sqlstate", None) in PASSING_STATES
+        if connection.in_atomic_block or (is_same and not is_passing and connection.is_usable()):
             raise
-        if is_same:
+        if is_same and not is_passing:
             connection.close()
         return view(request, *args, **kwargs)
 
