@@ -19,6 +19,8 @@ from rankers.replies import LENGTH, answer_text, is_json
 from rankers.store import ResponseStore
 from rankers.values import Usage
 
+#: More tokens than this no single call can have used.
+MAX_TOKENS = 10**9
 OPENAI_URL = "https://api.openai.com/v1"
 
 #: The second, last try of a truncated answer gets this many times the tokens, and at least so many.
@@ -250,15 +252,15 @@ def request_key(body: Mapping[str, Any], attempt: int) -> str:
 def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept of a server's answer; every field may be missing or null in real ones."""
     choices = answer.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else {}
-    message = (choice.get("message") if isinstance(choice, dict) else None) or {}
-    usage = answer.get("usage") or {}
-    details = usage.get("prompt_tokens_details") or {}
+    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
+    message = _object(choice.get("message"))
+    usage = _object(answer.get("usage"))
+    details = _object(usage.get("prompt_tokens_details"))
     return {
         "content": _text(message.get("content")),
         "reasoning": _text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-        "finish_reason": choice.get("finish_reason") if isinstance(choice, dict) else None,
-        "model": answer.get("model"),
+        "finish_reason": _text(choice.get("finish_reason")),
+        "model": _text(answer.get("model")),
         "usage": {
             "prompt_tokens": _count(usage.get("prompt_tokens")) or 0,
             "cached_prompt_tokens": _count(details.get("cached_tokens")),
@@ -267,17 +269,29 @@ def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
 def _text(value: Any) -> str | None:
     """Text as it is, or joined from content parts; None for anything else."""
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return value if isinstance(value, str) else None
+        value = "".join(part for part in parts if isinstance(part, str))
+    return _clean(value) if isinstance(value, str) else None
+
+
+def _clean(text: str) -> str:
+    """Text that any store can keep and any request can send: no half characters, no U+0000."""
+    return (
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
+    )
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens, or None where the server did not say."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A number of tokens, or None where the server did not say, or said what no count can be."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= MAX_TOKENS else None
 
 
 def _reply(essence: Mapping[str, Any], *, from_store: bool) -> Reply:

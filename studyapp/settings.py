@@ -113,7 +113,9 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+        # So that INSERT OR REPLACE does not slip past the guards against deletion.
+        "PRAGMA recursive_triggers=ON;",
     }
 elif _database["ENGINE"] == "django.db.backends.postgresql":
     # Statements that come again and again are planned once a connection: half of the database's

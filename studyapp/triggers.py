@@ -48,7 +48,7 @@ SQLITE = {
         WHEN COALESCE((SELECT COUNT(*) <> c.n_candidates
                 OR COUNT(DISTINCT j.value) <> c.n_candidates
                 OR MIN(j.value) <> 0 OR MAX(j.value) <> c.n_candidates - 1
-                OR SUM(j.type <> 'integer') > 0
+                OR SUM(j.type <> 'integer') > 0 OR json_type(NEW."order") <> 'array'
             FROM studyapp_claim c, json_each(NEW."order") j WHERE c.id = NEW.claim_id), 1) BEGIN
             SELECT RAISE(ABORT, 'a ranking orders every candidate once');
         END""",
@@ -56,6 +56,7 @@ SQLITE = {
         CREATE TRIGGER selection_ascending_{op} BEFORE {op} ON studyapp_selection
         WHEN (SELECT COUNT(*) = 0 OR COUNT(DISTINCT j.value) <> COUNT(*) OR MIN(j.value) < 0
                 OR MAX(j.value) >= MAX(c.n_candidates) OR SUM(j.type <> 'integer') > 0
+                OR json_type(NEW.selected) <> 'array'
             FROM studyapp_claim c, json_each(NEW.selected) j WHERE c.id = NEW.claim_id)
           OR EXISTS (SELECT 1 FROM json_each(NEW.selected) a, json_each(NEW.selected) b
             WHERE b.key = a.key + 1 AND b.value <= a.value) BEGIN
@@ -124,6 +125,10 @@ POSTGRESQL = {
     ("event_no_truncate", "studyapp_event"): (
         "BEFORE TRUNCATE ON studyapp_event FOR EACH STATEMENT "
         "EXECUTE FUNCTION suffice_refuse('events are insert only')"
+    ),
+    ("answer_no_truncate", "studyapp_verificationanswer"): (
+        "BEFORE TRUNCATE ON studyapp_verificationanswer FOR EACH STATEMENT "
+        "EXECUTE FUNCTION suffice_refuse('a decision cannot be changed')"
     ),
     ("event_no_delete", "studyapp_event"): (
         "BEFORE DELETE ON studyapp_event FOR EACH ROW EXECUTE FUNCTION "

@@ -83,7 +83,9 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
         existing = Enrolment.objects.filter(join_nonce=form.nonce).first()
         if existing is not None:
             return existing
-        if form.invitation and Enrolment.objects.filter(invitation=form.invitation).exists():
+        if Withdrawal.objects.filter(join_nonce=form.nonce).exists():
+            raise BadLink("The run that began here was withdrawn. Open the study's link again.")
+        if form.invitation and _is_used(form.invitation):
             raise BadLink("This invitation was used before. Ask for a new link.")
         if not study.is_open:
             raise NotOpen("This study takes no participants now.")
@@ -148,12 +150,21 @@ def withdraw(token: str) -> None:
             enrolment_number=enrolment.pk,
             token_digest=token_digest(token),
             run_kind=enrolment.run_kind,
+            join_nonce=enrolment.join_nonce,
+            invitation=enrolment.invitation,
             n_trials=enrolment.trials.count(),
         )
         participant = enrolment.participant
         enrolment.delete()
         if not participant.enrolments.exists():
             participant.delete()
+
+
+def _is_used(invitation: str) -> bool:
+    return (
+        Enrolment.objects.filter(invitation=invitation).exists()
+        or Withdrawal.objects.filter(invitation=invitation).exists()
+    )
 
 
 def has_withdrawn(token: str) -> bool:

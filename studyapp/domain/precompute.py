@@ -172,12 +172,12 @@ def run_job(job_id: int) -> bool:
     with _kept(lease):
         try:
             result, method = _compute(job)
+            return store_result(lease, job, method, result, time.monotonic() - started)
         except rankers.RankerError as error:
             return fail_job(lease, str(error), getattr(error, "raw", ""))
         except Exception as error:
             logger.exception("precompute of claim %s failed", job.claim.claim_id)
             return fail_job(lease, f"{type(error).__name__}: {error}")
-        return store_result(lease, job, method, result, time.monotonic() - started)
 
 
 def take_job(job_id: int) -> Lease | None:
@@ -243,10 +243,13 @@ def store_result(
 
 def fail_job(lease: Lease, error: str, raw_reply: str = "") -> bool:
     """End the job with the reason and the raw reply, if there was one. Returns False."""
-    # PostgreSQL's text knows no U+0000; a reply may hold anything.
-    clean = {"error": error.replace("\0", "\\0"), "raw_reply": raw_reply.replace("\0", "\\0")}
-    _finish(lease, JobState.FAILED, **clean)
+    _finish(lease, JobState.FAILED, error=_storable(error), raw_reply=_storable(raw_reply))
     return False
+
+
+def _storable(text: str) -> str:
+    """No database keeps half characters, and PostgreSQL no U+0000: both are written out."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:

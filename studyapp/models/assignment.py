@@ -144,6 +144,9 @@ class Withdrawal(models.Model):
     #: SHA-256 of the run token, so that the old address can say that all is deleted.
     token_digest = models.CharField(max_length=64, unique=True)
     run_kind = models.CharField(max_length=10, choices=RunKind)
+    #: The one-time form and invitation of the run, so that neither starts another one.
+    join_nonce = models.CharField(max_length=40, unique=True, null=True)  # noqa: DJ001
+    invitation = models.CharField(max_length=40, unique=True, null=True)  # noqa: DJ001
     n_trials = models.PositiveIntegerField()
     withdrawn_at = models.DateTimeField(auto_now_add=True)
 

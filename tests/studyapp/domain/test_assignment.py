@@ -87,6 +87,18 @@ def test_an_invitation_works_once(study):
         join(study.code, second)
 
 
+def test_withdrawal_makes_neither_form_nor_invitation_good_again(study):
+    invitation = assignment.invite(study, RunKind.SIMULATED)
+    form = assignment.read_join_form(study, assignment.issue_join_form(study, invitation))
+    withdraw(join(study.code, form).token)
+    again = assignment.read_join_form(study, assignment.issue_join_form(study, invitation))
+    with pytest.raises(BadLink, match="used before"):
+        join(study.code, again)
+    with pytest.raises(BadLink, match="withdrawn"):
+        join(study.code, form)
+    assert not Participant.objects.exists()
+
+
 def test_an_expired_place_goes_to_the_next_arrival_and_the_data_stay(study):
     enrolment, trial = factories.started(study)
     factories.joined(study)

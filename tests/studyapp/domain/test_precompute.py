@@ -133,6 +133,30 @@ def test_a_failure_keeps_reason_and_raw_reply_and_is_retried_alone(draft, bells,
         precompute.retry_job(job)
 
 
+def test_a_result_that_cannot_be_stored_fails_at_once_with_the_reason(draft, bells, monkeypatch):
+    precompute.queue_jobs(draft)
+
+    def too_large(job):
+        method = rankers.build("document_order")
+        usage = rankers.Usage(prompt_tokens=10**30)
+        ranking = rankers.Ranking((0, 1, 2, 3, 4), ("judged",) * 5, usage=usage)
+        return ranking, method
+
+    monkeypatch.setattr(precompute, "_compute", too_large)
+    assert not precompute.run_job(bells[0])
+    job = PrecomputeJob.objects.get(pk=bells[0])
+    assert job.state == JobState.FAILED
+    assert job.error
+    assert not Ranking.objects.exists()
+
+
+def test_a_failure_with_half_a_character_is_stored(draft, bells):
+    precompute.queue_jobs(draft)
+    precompute.fail_job(precompute.take_job(bells[0]), "bad \ud800", "raw \udfff \0")
+    job = PrecomputeJob.objects.get(pk=bells[0])
+    assert (job.error, job.raw_reply) == ("bad \\ud800", "raw \\udfff \\0")
+
+
 def test_an_unexpected_error_fails_one_claim_only(draft, bells, monkeypatch):
     precompute.queue_jobs(draft)
     original = precompute.build_method

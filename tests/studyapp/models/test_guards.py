@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from studyapp.domain.assignment import withdraw
@@ -63,6 +63,9 @@ def test_events_cannot_be_truncated():
     factories.started(factories.open_study())
     words = refused(lambda: connection.cursor().execute("TRUNCATE studyapp_event CASCADE"))
     assert "events are insert only" in words
+    table = VerificationAnswer._meta.db_table
+    words = refused(lambda: connection.cursor().execute(f"TRUNCATE {table}"))
+    assert "cannot be changed" in words
 
 
 @pytest.mark.parametrize("step", [0, 1, 3, 9])
@@ -172,6 +175,31 @@ def test_a_ranking_orders_every_candidate_once(db, order):
     assert "every candidate once" in words
     kept = Ranking.objects.create(order=[4, 3, 2, 1, 0], origins=[], **values)
     refused(lambda: Ranking.objects.filter(pk=kept.pk).update(order=order))
+
+
+def test_an_object_is_no_ranking(db):
+    study = factories.draft_study()
+    (claim,) = factories.add_claims(study, 1)
+    condition, _ = factories.add_conditions(study)
+    order = {str(rank): rank for rank in range(5)}
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Ranking.objects.create(
+            condition=condition, claim=claim, method="x", status="complete", order=order, origins=[]
+        )
+
+
+@pytest.mark.skipif(BACKEND != "sqlite", reason="only SQLite can replace a row by inserting")
+def test_replacing_does_not_slip_past_the_guards(study):
+    _, trial = factories.started(study)
+    event = trial.events.first()
+    VerificationAnswer.objects.create(trial=trial, decision="supported", is_correct=True, n_shown=1)
+    for table, key in (
+        (Event._meta.db_table, f"id = {event.pk}"),
+        (VerificationAnswer._meta.db_table, f"trial_id = {trial.pk}"),
+    ):
+        statement = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} WHERE {key}"
+        words = refused(lambda statement=statement: connection.cursor().execute(statement))
+        assert "on withdrawal only" in words
 
 
 @pytest.mark.parametrize("selected", [[], [1, 0], [1, 1], [-1, 2], [3, 5], ["1"], [0.5]])
