@@ -17,6 +17,12 @@ class BadUpload(StudyError):
     """A claims file or a study file is wrong; nothing was stored."""
 
 
+class BrokerAway(StudyError):
+    """The message broker cannot be reached; the jobs are kept and run once it answers."""
+
+    status = 503
+
+
 class NotReady(StudyError):
     """The study lacks something it needs for this step."""
 

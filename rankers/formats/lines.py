@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 
 from rankers.formats.rows import MAX_CLAIM_BYTES
 
+#: Levels of a JSON value that are read.
+MAX_DEPTH = 100
 _SKIP_BYTES = 1 << 16
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -96,16 +98,23 @@ def text_problem(text: str) -> str | None:
 
 
 def deep_text_problem(value: Any) -> str | None:
-    """Return the first ``text_problem`` of any text inside a JSON value, keys included."""
-    if isinstance(value, str):
-        return text_problem(value)
-    if isinstance(value, dict):
-        parts = [*value.keys(), *value.values()]
-    elif isinstance(value, list):
-        parts = value
-    else:
-        return None
-    return next((found for part in parts if (found := deep_text_problem(part))), None)
+    """Return the first ``text_problem`` of any text inside a JSON value, keys included.
+
+    A value nested deeper than ``MAX_DEPTH`` is a problem too: nobody could store or print it.
+    """
+    waiting: list[tuple[Any, int]] = [(value, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            return f"is nested more than {MAX_DEPTH} levels deep: flatten it"
+        if isinstance(part, str):
+            if found := text_problem(part):
+                return found
+        elif isinstance(part, dict):
+            waiting += [(inner, depth + 1) for inner in (*part.keys(), *part.values())]
+        elif isinstance(part, list):
+            waiting += [(inner, depth + 1) for inner in part]
+    return None
 
 
 class _Refused(ValueError):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
+from rankers.formats.lines import deep_text_problem, parse_json, text_problem
 from studyapp.domain.lifecycle import add_condition, check_slug
 from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
 from studyapp.errors import StudyError
 from studyapp.models import Study
 
+SLUG_LENGTH = Study._meta.get_field("slug").max_length
 #: Fields of study.json that describe what happened, not what to set up; ignored when read.
 DESCRIPTIVE = frozenset(
     {
@@ -41,13 +42,13 @@ DESCRIPTIVE = frozenset(
 def read_configuration(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``. Raises StudyError when it is none."""
     try:
-        configuration = json.loads(path.read_text(encoding="utf-8-sig"))
+        configuration = parse_json(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise StudyError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise StudyError(f"{path}: not UTF-8; save the file as UTF-8.") from None
-    except json.JSONDecodeError as error:
-        raise StudyError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
+    except ValueError as error:
+        raise StudyError(f"{path}: {error}.") from None
     if not isinstance(configuration, dict):
         raise StudyError(f"{path}: the file must hold one JSON object.")
     return configuration
@@ -63,12 +64,18 @@ def create_study(
     """Create a draft with its conditions, all or nothing. Raises StudyError with every problem."""
     check_slug(slug, "slug")
     fields, conditions = check_configuration(configuration or {})
-    if title:
+    if len(slug) > SLUG_LENGTH:
+        raise StudyError(f"slug: use at most {SLUG_LENGTH} characters.")
+    if title is not None:
+        if not _is_short_text(title):
+            raise StudyError("--title: must be a text of 1 to 200 characters.")
         fields["title"] = title
     fields.setdefault("title", slug)
     owner = None
     if owner_name:
-        owner = get_user_model().objects.filter(username=owner_name).first()
+        is_name = text_problem(owner_name) is None
+        users = get_user_model().objects
+        owner = users.filter(username=owner_name).first() if is_name else None
         if owner is None:
             raise StudyError(f"no user {owner_name!r}: create one with createsuperuser.")
     with transaction.atomic():
@@ -87,6 +94,9 @@ def check_configuration(
     problems: list[str] = []
     fields: dict[str, Any] = {}
     for name, value in configuration.items():
+        if found := deep_text_problem([name, value]):
+            problems.append(f"field {name!a}: {found}")
+            continue
         if name in DESCRIPTIVE or name == "conditions":
             continue
         check = _CHECKS.get(name)
@@ -122,7 +132,10 @@ def _check_conditions(given: Any, problems: list[str]) -> list[dict[str, Any]]:
             problems.append(f"field conditions, number {number}: {name} is not known")
         for name in sorted(missing):
             problems.append(f"field conditions, number {number}: {name} is missing")
-        if not unknown and not missing:
+        wrong = _wrong_types(item)
+        for name, wanted in wrong.items():
+            problems.append(f"field conditions, number {number}: {name} must be {wanted}")
+        if not unknown and not missing and not wrong:
             conditions.append(
                 item
                 | {
@@ -134,15 +147,34 @@ def _check_conditions(given: Any, problems: list[str]) -> list[dict[str, Any]]:
     return conditions
 
 
+def _wrong_types(item: dict[str, Any]) -> dict[str, str]:
+    """The fields of a condition that are of another type, each with what it must be."""
+    wrong = {
+        name: "a text"
+        for name in ("name", "interface", "method")
+        if name in item and not _is_text(item[name])
+    }
+    for name in ("model", "embedder"):
+        if item.get(name) is not None and not _is_text(item[name]):
+            wrong[name] = "a text, or null"
+    if item.get("params") is not None and not isinstance(item["params"], dict):
+        wrong["params"] = "an object"
+    return wrong
+
+
 _CONDITION_FIELDS = {"name", "interface", "method", "model", "embedder", "params"}
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and "\0" not in value
+    return isinstance(value, str) and text_problem(value) is None
 
 
 def _is_short_text(value: Any) -> bool:
-    return _is_text(value) and 0 < len(value) <= 200
+    return _is_text(value) and bool(value.strip()) and len(value) <= 200
+
+
+def _is_language(value: Any) -> bool:
+    return _is_text(value) and 0 < len(value) <= 20
 
 
 def _is_code(value: Any) -> bool:
@@ -180,7 +212,7 @@ def _is_lease(value: Any) -> bool:
 
 _CHECKS: dict[str, tuple[str, Any, str]] = {
     "title": ("title", _is_short_text, "a text of 1 to 200 characters"),
-    "lang": ("lang", _is_short_text, "a language tag such as en"),
+    "lang": ("lang", _is_language, "a language tag such as en, of at most 20 characters"),
     "protocol": ("protocol", lambda v: v in Protocol.values, " or ".join(Protocol.values)),
     "texts": ("texts", _is_texts, "an object of texts"),
     "completion_code": ("completion_code", _is_code, "a text of at most 60 characters"),
@@ -204,7 +236,7 @@ _CHECKS: dict[str, tuple[str, Any, str]] = {
     ),
     "subsets": ("n_subsets", _is_count, "a whole number"),
     "replications": ("n_replications", _is_count, "a whole number"),
-    "seed": ("seed", _is_seed, "a whole number of at least 0"),
+    "seed": ("seed", _is_seed, "a whole number from 0 to 2**63 - 1"),
     "non_inferiority_margin": ("non_inferiority_margin", _is_margin, "between 0 and 1"),
     "preregistered": ("preregistered", lambda v: isinstance(v, dict), "an object"),
 }

@@ -85,7 +85,10 @@ def _make_study(
     made.n_results = store_results(study, files["rankings.jsonl"])
     made.n_slots = store_schedule(study, content)
     study.refresh_from_db()
-    made.notes = _differences(study, content.get("frozen") or {})
+    frozen = content.get("frozen") or {}
+    if not isinstance(frozen, dict):
+        raise BadUpload("study.json, field frozen: must be an object")
+    made.notes = _differences(study, frozen)
     return made
 
 

@@ -83,7 +83,7 @@ def _rows(path: Path, format_name: str) -> Iterator[formats.Row]:
 def _good_claims(path: Path, format_name: str, limit: int | None) -> Iterator[rankers.Claim]:
     n_given = 0
     for row in _rows(path, format_name):
-        if row.claim is None:
+        if row.claim is None or _too_long(row.claim):
             continue
         if limit is not None and n_given >= limit:
             return
@@ -111,6 +111,9 @@ def _check_file(
             report.left_out[row.left_out] += 1
         if row.claim is None:
             continue
+        if too_long := _too_long(row.claim):
+            problems += [f"{path.name}, line {row.line}, {problem}" for problem in too_long]
+            continue
         n_good += 1
         if row.claim.id in known:
             if known[row.claim.id] == formats.claim_digest(row.claim):
@@ -125,6 +128,16 @@ def _check_file(
     report.skipped = _listed(problems)
     if not n_good:
         raise BadUpload([*_listed(problems), f"{path.name}: no claim to import"])
+
+
+def _too_long(claim: rankers.Claim) -> list[str]:
+    """Fields longer than a study can keep, each with its limit."""
+    limits = {"id": Claim._meta.get_field("claim_id"), "lang": Claim._meta.get_field("lang")}
+    return [
+        f"{name}: longer than {field.max_length} characters, the limit for a study; shorten it"
+        for name, field in limits.items()
+        if len(getattr(claim, name)) > field.max_length
+    ]
 
 
 def _listed(problems: list[str]) -> list[str]:

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 import rankers
+from rankers.formats.lines import text_problem
 from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.progress import missing_evidence
@@ -53,6 +54,10 @@ def add_condition(
     unknown method or parameter, NotEditable once the study has opened or is scheduled.
     """
     check_slug(name, "condition")
+    for field, value in (("name", name), ("model", model), ("embedder", embedder)):
+        limit = Condition._meta.get_field(field).max_length
+        if len(value) > limit or text_problem(value):
+            raise StudyError(f"condition {field}: use at most {limit} ordinary characters.")
     if interface not in Interface.values:
         raise StudyError(f"interface {interface!r}: use {' or '.join(Interface.values)}.")
     try:

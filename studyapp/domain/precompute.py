@@ -26,7 +26,7 @@ from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.responses import DatabaseStore
 from studyapp.enums import JobState
-from studyapp.errors import NotReady, StudyError
+from studyapp.errors import BrokerAway, NotReady, StudyError
 from studyapp.models import (
     Candidate,
     Claim,
@@ -152,7 +152,7 @@ def _ring(job_ids: Iterable[int], now: datetime) -> int:
             prepare.delay(job_id)
         except Exception as error:  # kombu raises its own and each transport's errors
             PrecomputeJob.objects.filter(pk__in=job_ids, state=JobState.QUEUED).update(rung_at=None)
-            raise StudyError(
+            raise BrokerAway(
                 f"The message broker cannot be reached ({error}). The jobs are queued in the "
                 "database and run once it answers."
             ) from error

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 from tqdm import tqdm
 
 from studyapp.domain import precompute, progress
 from studyapp.domain.queries import study_by_slug
-from studyapp.errors import StudyError
+from studyapp.errors import BrokerAway, StudyError
 from studyapp.management.base import StudyCommand
 from studyapp.models import Study
 
@@ -25,8 +26,11 @@ class Command(StudyCommand):
 
     def run(self, **options: Any) -> None:
         study = study_by_slug(options["slug"])
-        waiting = precompute.queue_jobs(study)
-        self.say(f"{waiting} jobs queued")
+        try:
+            waiting = precompute.queue_jobs(study)
+            self.say(f"{waiting} jobs queued")
+        except BrokerAway as error:
+            self.note(str(error))
         if options["wait"]:
             self._wait(study)
             self._report(study)
@@ -50,7 +54,9 @@ class Command(StudyCommand):
                         "No worker answers. Start one with: celery -A studyapp worker "
                         "(or make worker). The jobs are kept; still waiting."
                     )
-                precompute.ring_due(study)
+                # An absent broker is no failure: the jobs are kept, so the waiting goes on.
+                with suppress(BrokerAway):
+                    precompute.ring_due(study)
                 time.sleep(0.5)
 
     def _report(self, study: Study) -> None:

@@ -24,8 +24,8 @@ class Command(StudyCommand):
             n_subsets = _given(options["subsets"], study.n_subsets or 5)
             replications = _given(options["replications"], study.n_replications or 1)
             seed = _given(options["seed"], study.seed)
-            if n_subsets < 1 or seed < 0:
-                raise StudyError("--subsets must be 1 or more and --seed 0 or more.")
+            if n_subsets < 1 or not 0 <= seed < 2**63:
+                raise StudyError("--subsets must be 1 or more, and --seed from 0 to 2**63 - 1.")
             lay_out(study, n_subsets, replications, seed)
             study.refresh_from_db()
         self._print_balance(study)

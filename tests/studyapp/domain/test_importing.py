@@ -91,6 +91,9 @@ BAD_ROWS = {
     "empty gold set": (row(2, gold_sets=[[0], []]), "gold_sets"),
     "no gold set": (row(2, gold_sets=[]), "gold_sets"),
     "duplicate id": (row(1, claim="Another."), "id"),
+    "id too long for a study": (row(2, id="x" * 201), "id"),
+    "lang too long for a study": (row(2, lang="x" * 21), "lang"),
+    "meta nested too deeply": (row(2, meta={"a": json.loads("[" * 150 + "]" * 150)}), "meta"),
     "zero byte": (row(2, candidates=["a\0", "b", "c"]), "candidates"),
 }
 
