@@ -23,6 +23,9 @@ PAGE = "participant/page.html"
 #: PostgreSQL's states for "nothing was done, try again": deadlock and serialisation failure.
 PASSING_STATES = ("40P01", "40001")
 
+#: The longest form of ours is the consent form with its signed token: under 1 kB.
+MAX_FORM_BYTES = 100_000
+
 SAFE_METHODS = ("GET", "HEAD")
 
 
@@ -64,6 +67,17 @@ def is_cross_site(request: HttpRequest) -> bool:
         return True
 
 
+def is_readable_form(request: HttpRequest) -> bool:
+    """Whether the body is a form of sensible size in an encoding that is one for text."""
+    length = request.headers.get("Content-Length", "0")
+    if not (length.isascii() and length.isdigit()) or int(length) > MAX_FORM_BYTES:
+        return False
+    try:
+        return request.POST is not None
+    except (AssertionError, LookupError, ValueError):  # "hex", "idna", "undefined" as charset
+        return False
+
+
 def participant_view(
     *methods: str,
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
@@ -92,6 +106,13 @@ def participant_view(
                     "This request came from another site",
                     "Nothing was stored. Open the link you were given and answer there.",
                     status=403,
+                )
+            if request.method not in SAFE_METHODS and not is_readable_form(request):
+                return message_page(
+                    request,
+                    "This request cannot be read",
+                    "Nothing was stored. Open the link you were given and answer there.",
+                    status=400,
                 )
             try:
                 return _answered(view, request, *args, **kwargs)

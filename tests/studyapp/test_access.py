@@ -157,3 +157,11 @@ def test_the_list_asks_for_a_login() -> None:
     response = Client().get(reverse("study-list"))
     assert response.status_code == 302
     assert response.url == f"{reverse('login')}?next=/"
+
+
+def test_a_form_older_than_the_login_is_told_readably(db):
+    from django.test import Client
+
+    answer = Client(enforce_csrf_checks=True).post("/login/", {"username": "a", "password": "b"})
+    assert answer.status_code == 403
+    assert "Nothing was stored" in answer.content.decode()
