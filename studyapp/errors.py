@@ -20,8 +20,6 @@ class BadUpload(StudyError):
 class BrokerAway(StudyError):
     """The message broker cannot be reached; the jobs are kept and run once it answers."""
 
-    status = 503
-
 
 class NotReady(StudyError):
     """The study lacks something it needs for this step."""
