@@ -22,9 +22,11 @@ def ask(
     attempts: int,
     temperature: float,
     schema: Mapping[str, Any] | None = None,
+    prefix: str | None = None,
 ) -> tuple[Answer | None, Usage]:
     """The first reply that ``parse`` accepts, or None after ``attempts`` requests; and the cost.
 
+    ``prefix`` is what the prompt shares with others (see ``LLM.complete``).
     ``parse`` raises MalformedReply to ask again: the same messages and one correction turn, which
     replaces the one before. A truncated reply has had its own second chance and ends the asking.
     Raises TransportError and PermanentError as they come.
@@ -39,6 +41,7 @@ def ask(
                 attempt=attempt,
                 temperature=temperature,
                 schema=schema,
+                prefix=prefix,
             )
             usage += reply.usage
             return parse(reply), usage

@@ -53,6 +53,10 @@ class MalformedReply(RankerError):
         super().__init__(message)
 
 
+class SpendLimitReached(RankerError):
+    """The run has spent what it was allowed to; nothing was sent, the claim is still to do."""
+
+
 class PermanentError(RankerError):
     """The server refused for good (4xx): ``status`` and its own words."""
 

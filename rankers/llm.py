@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 import time
@@ -18,6 +19,7 @@ from rankers.prompts import Message
 from rankers.replies import LENGTH, answer_text, is_json
 from rankers.store import ResponseStore
 from rankers.values import Usage
+from rankers.warmup import Warmup
 
 #: More tokens than this no single call can have used.
 MAX_TOKENS = 10**9
@@ -53,6 +55,8 @@ class Reply:
     usage: Usage
     from_store: bool
     reasoning: str | None = None
+    #: The likeliest first tokens with their log probabilities, where they were asked for.
+    top_logprobs: tuple[tuple[str, float], ...] = ()
 
     @property
     def is_truncated(self) -> bool:
@@ -85,6 +89,7 @@ class LLM:
         self.model = model
         self.store = store
         self.settings = settings or LLMSettings()
+        self._warmup = Warmup()
         self._endpoint = Endpoint(
             base_url.rstrip("/"), api_key, self.settings, sleep, rng or random.Random()
         )
@@ -155,8 +160,12 @@ class LLM:
         attempt: int = 0,
         temperature: float = 0.0,
         schema: Mapping[str, Any] | None = None,
+        prefix: str | None = None,
     ) -> Reply:
         """Ask, or return what the store has for the very same request and ``attempt``.
+
+        ``prefix`` is text that this request's prompt shares with others: the first call with it
+        goes alone, so that the others find the server's cache warm.
 
         Every answer is committed to the store before it is used. A truncated answer is asked for
         once more with a larger limit and in plain mode (a schema can make a model write blanks
@@ -167,7 +176,8 @@ class LLM:
         limit = max_tokens + self.settings.reasoning_tokens
         if not self.settings.structured:
             schema = None
-        first = self._ask_once(messages, limit, attempt, temperature, schema)
+        with self._warmup.turn(prefix):
+            first = self._ask_once(messages, limit, attempt, temperature, schema)
         if not first.is_truncated:
             return first
         larger = max(_LARGER_BUDGET * limit, _LEAST_LARGER_BUDGET)
@@ -183,6 +193,15 @@ class LLM:
         is_stored = first.from_store and second.from_store
         return replace(second, usage=usage, from_store=is_stored)
 
+    def first_tokens(
+        self, messages: Sequence[Message], *, count: int = 20, temperature: float = 0.0
+    ) -> Reply:
+        """Ask for one token and the ``count`` likeliest ones in its place (``top_logprobs``).
+
+        The reply holds none where the server does not report them. Errors as in ``complete``.
+        """
+        return self._ask_once(messages, 1, 0, temperature, None, count)
+
     def _ask_once(
         self,
         messages: Sequence[Message],
@@ -190,6 +209,7 @@ class LLM:
         attempt: int,
         temperature: float,
         schema: Mapping[str, Any] | None,
+        n_logprobs: int = 0,
     ) -> Reply:
         """One answer, from the store or from the server."""
         body: dict[str, Any] = {
@@ -203,6 +223,8 @@ class LLM:
                 "type": "json_schema",
                 "json_schema": {"name": "answer", "schema": dict(schema), "strict": True},
             }
+        if n_logprobs:
+            body |= {"logprobs": True, "top_logprobs": n_logprobs}
         if self.store is None:
             return _reply(_essence(self._endpoint.send(body)), from_store=False)
         key = request_key(body, attempt)
@@ -261,12 +283,25 @@ def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
         "reasoning": _text(message.get("reasoning_content")) or _text(message.get("reasoning")),
         "finish_reason": _text(choice.get("finish_reason")),
         "model": _text(answer.get("model")),
+        "top_logprobs": _first_logprobs(_object(choice.get("logprobs"))),
         "usage": {
             "prompt_tokens": _count(usage.get("prompt_tokens")) or 0,
             "cached_prompt_tokens": _count(details.get("cached_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")) or 0,
         },
     }
+
+
+def _first_logprobs(logprobs: Mapping[str, Any]) -> list[list[Any]]:
+    """``[token, log probability]`` of the alternatives to the first token; odd ones left out."""
+    content = logprobs.get("content")
+    first = _object(content[0] if isinstance(content, list) and content else None)
+    found: list[list[Any]] = []
+    for one in map(_object, first.get("top_logprobs") or ()):
+        token, value = _text(one.get("token")), one.get("logprob")
+        if token and isinstance(value, int | float) and math.isfinite(value):
+            found.append([token, float(value)])
+    return found
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -303,4 +338,6 @@ def _reply(essence: Mapping[str, Any], *, from_store: bool) -> Reply:
         usage,
         from_store,
         essence["reasoning"],
+        # Answers kept by an earlier version have no such field.
+        tuple((token, value) for token, value in essence.get("top_logprobs", ())),
     )

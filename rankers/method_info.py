@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 EMBEDDER = "embedder"
 MODEL = "model"
+#: A model that runs in this process, such as a cross-encoder; named like an LLM.
+LOCAL_MODEL = "local_model"
+#: The claim's gold sets: a method for upper bounds.
+GOLD = "gold"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def no_calls(n_candidates: int, params: Mapping[str, Any]) -> int:
 class MethodInfo:
     """One entry of the registry: ``kind`` is ``ranker`` or ``selector``.
 
-    ``needs`` holds ``embedder`` and ``model`` where the method uses them.
+    ``needs`` holds ``embedder``, ``model`` (an LLM), ``local_model`` and ``gold`` where the method
+    uses them.
     """
 
     name: str

@@ -138,9 +138,7 @@ def _one(method: Ranker | Selector, claim: Claim) -> dict[str, Any]:
     start = time.monotonic()
     try:
         result = (
-            method.rank(claim.claim, claim.candidates)
-            if isinstance(method, Ranker)
-            else method.select(claim.claim, claim.candidates)
+            method.rank_claim(claim) if isinstance(method, Ranker) else method.select_claim(claim)
         )
     except MissingDependency:
         raise  # it would fail every claim alike

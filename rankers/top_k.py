@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankers.base import Ranker, Selector
-from rankers.values import Selection
+from rankers.base import PlannedCall, Ranker, Selector
+from rankers.values import Claim, Ranking, Selection
 
 
 class TopK(Selector):
@@ -31,11 +31,23 @@ class TopK(Selector):
         """Return the selection; a fallback among its sentences makes it a fallback."""
         if not candidates:
             raise ValueError("nothing to select from: the claim has no candidates")
-        ranking = self.base.rank(claim, candidates)
+        return self._first(self.base.rank(claim, candidates))
+
+    def select_claim(self, claim: Claim) -> Selection:
+        """Return the selection for a whole claim, as the base ranks it."""
+        if not claim.candidates:
+            raise ValueError("nothing to select from: the claim has no candidates")
+        return self._first(self.base.rank_claim(claim))
+
+    def plan(self, claim: str, candidates: Sequence[str]) -> Sequence[PlannedCall]:
+        """The calls of the base."""
+        return self.base.plan(claim, candidates)
+
+    def _first(self, ranking: Ranking) -> Selection:
         failed = ranking.fallback_from
         return Selection(
             tuple(sorted(ranking.order[: self.k])),
-            len(candidates),
+            len(ranking.order),
             is_fallback=failed is not None and failed <= self.k,
             usage=ranking.usage,
         )

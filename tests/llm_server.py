@@ -13,11 +13,14 @@ By hand: ``python -m tests.llm_server --port 8099 [--latency 0.2]``.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import re
 import socket
+import struct
 import threading
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -214,6 +217,14 @@ def _already_shown(prompt: str, sentences: dict[int, str]) -> tuple[list[str], d
     return re.findall(r"^- (.*)$", bullets, re.MULTILINE), sentences
 
 
+def embedding(text: str, dimensions: int = 64) -> list[float]:
+    """A bag of words, each hashed to one of ``dimensions`` places: shared words, near vectors."""
+    vector = [0.0] * dimensions
+    for word in words(text):
+        vector[zlib.crc32(word.encode()) % dimensions] += 1.0
+    return vector
+
+
 def tokens(text: str) -> list[str]:
     """A simple stand-in for a tokenizer: words and single signs."""
     return re.findall(r"\w+|[^\w\s]", text)
@@ -241,6 +252,8 @@ class LLMServer:
         self.latency = latency
         self.cache_block = cache_block
         self.requests: list[Request] = []
+        self.embedding_script: Sequence[Act | None] = ()
+        self.embedding_bodies: list[dict[str, Any]] = []
         self.most_at_once = 0
         self._n_open = 0
         self._prefixes: set[int] = set()
@@ -287,6 +300,13 @@ class LLMServer:
             k = len(self.requests) - 1
             return self.script[k] if k < len(self.script) else None
 
+    def record_embedding(self, body: dict[str, Any]) -> Act | None:
+        """Note a request for embeddings; ``embedding_script`` is used up in order of arrival."""
+        with self._lock:
+            self.embedding_bodies.append(body)
+            k = len(self.embedding_bodies) - 1
+            return self.embedding_script[k] if k < len(self.embedding_script) else None
+
     def done(self) -> None:
         """A chat request has been dealt with."""
         with self._lock:
@@ -331,6 +351,13 @@ class LLMServer:
         }
 
 
+def _encoded(body: dict[str, Any], vector: list[float]) -> Any:
+    """The vector as the request wants it; the openai client asks for base64 of float32."""
+    if body.get("encoding_format") != "base64":
+        return vector
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
 def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
     """A request handler class that answers for ``server``."""
 
@@ -347,6 +374,9 @@ def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.path == "/v1/embeddings":
+                self._embed(data)
+                return
             if self.path != "/v1/chat/completions":
                 self._send(404, {"error": {"message": f"no such address: {self.path}"}})
                 return
@@ -366,6 +396,23 @@ def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
                 self._play(request, act or Act(delay=server.latency))
             finally:
                 server.done()
+
+        def _embed(self, data: bytes) -> None:
+            """Vectors as numbers or base64, in the order asked for; scripts play here too."""
+            body = json.loads(data)
+            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+            act = server.record_embedding(body)
+            if act is not None and act.status != 200:
+                self._send(act.status, act.body, act.headers)
+                return
+            items = [
+                {"object": "embedding", "index": i, "embedding": _encoded(body, embedding(text))}
+                for i, text in enumerate(texts)
+            ]
+            n_tokens = sum(len(tokens(text)) for text in texts)
+            usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
+            answer = {"object": "list", "data": items, "model": body["model"], "usage": usage}
+            self._send(200, answer)
 
         def _play(self, request: Request, act: Act) -> None:
             if act.is_hanging:

@@ -1,0 +1,87 @@
+"""The methods that call no LLM: their entries in the registry."""
+
+from __future__ import annotations
+
+from rankers import coverage as cover
+from rankers.bm25 import BM25
+from rankers.fixed import DocumentOrder, Random
+from rankers.method_info import EMBEDDER, MethodInfo
+from rankers.params import Param
+from rankers.similarity import IncrementalSimilarity, Similarity
+
+_THRESHOLD = Param(
+    "threshold",
+    float,
+    cover.THRESHOLD,
+    "cosine from which a similar word covers a claim word in part",
+    minimum=-1,
+    maximum=0.99,
+)
+_WEIGHT = Param(
+    "weight", float, cover.WEIGHT, "what an all but equal word covers", minimum=0, maximum=1
+)
+_REPEAT = Param(
+    "repeat", float, cover.REPEAT, "share with which covered words count again", minimum=0
+)
+_SHARE = Param(
+    "share", float, cover.SHARE, "share of the coverable weight to reach", minimum=0, maximum=1
+)
+
+RANKERS = (
+    MethodInfo(
+        "document_order",
+        "ranker",
+        "reading order",
+        lambda params, options: DocumentOrder(),
+    ),
+    MethodInfo(
+        "random",
+        "ranker",
+        "a seeded shuffle",
+        lambda params, options: Random(**params),
+        params=(Param("seed", int, 0, "seed of the shuffle"),),
+    ),
+    MethodInfo(
+        "bm25",
+        "ranker",
+        "BM25 over the claim's candidates",
+        lambda params, options: BM25(**params),
+        params=(
+            Param("k1", float, 1.5, "saturation of term frequency", minimum=0),
+            Param("b", float, 0.75, "length normalisation", minimum=0, maximum=1),
+        ),
+    ),
+    MethodInfo(
+        "similarity",
+        "ranker",
+        "cosine of claim and sentence",
+        lambda params, options: Similarity(options.make_embedder()),
+        needs=(EMBEDDER,),
+    ),
+    MethodInfo(
+        "incremental_similarity",
+        "ranker",
+        "cosine of claim and all chosen sentences together",
+        lambda params, options: IncrementalSimilarity(options.make_embedder()),
+        needs=(EMBEDDER,),
+    ),
+    MethodInfo(
+        "coverage",
+        "ranker",
+        "greedy coverage of the claim's words (the offline default)",
+        lambda params, options: cover.Coverage(options.make_embedder(), **params),
+        needs=(EMBEDDER,),
+        params=(_THRESHOLD, _WEIGHT, _REPEAT),
+    ),
+)
+
+SELECTORS = (
+    MethodInfo(
+        "coverage_selection",
+        "selector",
+        "the shortest coverage prefix that covers a share of the claim",
+        lambda params, options: cover.CoverageSelection(options.make_embedder(), **params),
+        needs=(EMBEDDER,),
+        params=(_SHARE, _THRESHOLD, _WEIGHT, _REPEAT),
+    ),
+)
