@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rankers.base import Ranker, Selector
-from rankers.errors import BadInput, MissingDependency
+from rankers.errors import BadInput, MissingDependency, SpendLimitReached
 from rankers.formats import read_claims
 from rankers.records import FAILED, failed_record, record_line, to_record
 from rankers.resume import Identity, Output
 from rankers.values import FALLBACK, Claim
 
+#: The record of a claim, or why nothing more may be spent on it.
+Outcome = dict[str, Any] | SpendLimitReached
 #: Called with the number of finished claims after each one.
 Progress = Callable[[int], None]
 
@@ -40,6 +42,8 @@ class RunReport:
     failed: int = 0
     #: What went wrong first in this run, with the claim's id.
     first_error: str = "in an earlier run"
+    #: Why the run ended before its last claim; the claims that are left have no record.
+    stopped: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def run(
         wanted = (
             claim for claim in read_claims(claims_path, limit=limit) if claim.id not in out.done
         )
-        for record in _results(method, wanted, concurrency):
+        for record in _results(method, wanted, concurrency, report):
             # What was paid for must survive a power cut; the rest is cheap to make again.
             out.write(record_line(record), sync=record["usage"]["calls"] > 0)
             report.written += 1
@@ -111,30 +115,46 @@ def run(
 
 
 def _results(
-    method: Ranker | Selector, claims: Iterator[Claim], concurrency: int
+    method: Ranker | Selector, claims: Iterator[Claim], concurrency: int, report: RunReport
 ) -> Iterator[dict[str, Any]]:
-    """Records in order of completion, with a bounded number of claims in memory."""
+    """Records in order of completion, with a bounded number of claims in memory.
+
+    Once the spend limit stops a claim no further one is begun; those under way are waited for.
+    """
     if concurrency <= 1:
         for claim in claims:
-            yield _one(method, claim)
+            yield from _records([_one(method, claim)], report)
+            if report.stopped:
+                return
         return
     pool = ThreadPoolExecutor(max_workers=concurrency)
-    pending: set[Future[dict[str, Any]]] = set()
+    pending: set[Future[Outcome]] = set()
     try:
         for claim in claims:
             pending.add(pool.submit(_one, method, claim))
             if len(pending) >= 2 * concurrency:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
+                yield from _records((future.result() for future in done), report)
+            if report.stopped:
+                break
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
+            yield from _records((future.result() for future in done), report)
     finally:
         # On an interrupt the calls under way end by themselves; nothing new is started.
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _one(method: Ranker | Selector, claim: Claim) -> dict[str, Any]:
+def _records(outcomes: Iterable[Outcome], report: RunReport) -> Iterator[dict[str, Any]]:
+    """The records among the outcomes; a spent limit is noted in the report instead."""
+    for outcome in outcomes:
+        if isinstance(outcome, SpendLimitReached):
+            report.stopped = str(outcome)
+        else:
+            yield outcome
+
+
+def _one(method: Ranker | Selector, claim: Claim) -> Outcome:
     start = time.monotonic()
     try:
         result = (
@@ -142,6 +162,8 @@ def _one(method: Ranker | Selector, claim: Claim) -> dict[str, Any]:
         )
     except MissingDependency:
         raise  # it would fail every claim alike
+    except SpendLimitReached as limit:
+        return limit
     except Exception as error:
         # Any error, not only our own kinds: hours of paid answers must outlive a defect.
         return failed_record(claim.id, method, error, time.monotonic() - start)

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 import rankers
 from rankers.formats.lines import text_problem
+from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL
 from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.progress import missing_evidence
@@ -70,7 +71,7 @@ def add_condition(
             f"but {method} is a {info.kind}."
         )
     clean = check_params(method, params or {})
-    needs = method_needs(method, clean)
+    needs = set(method_needs(method, clean))
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         if not study.is_draft:
@@ -87,8 +88,8 @@ def add_condition(
             position=study.conditions.count() + 1,
             interface=interface,
             method=method,
-            model=model if "model" in needs else "",
-            embedder=embedder if "embedder" in needs else "",
+            model=model if needs & {MODEL, LOCAL_MODEL} else "",
+            embedder=embedder if EMBEDDER in needs else "",
             params=clean,
         )
 

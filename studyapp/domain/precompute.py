@@ -22,6 +22,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 import rankers
+from rankers.method_info import GOLD, MODEL
 from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.responses import DatabaseStore
@@ -31,6 +32,7 @@ from studyapp.models import (
     Candidate,
     Claim,
     Condition,
+    GoldSet,
     PrecomputeJob,
     Ranking,
     Selection,
@@ -255,7 +257,7 @@ def _storable(text: str) -> str:
 def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
     """The ranker or selector behind a condition. Raises RankerError."""
     llm = None
-    if "model" in method_needs(condition.method, condition.params):
+    if MODEL in method_needs(condition.method, condition.params):
         from rankers.llm import LLM
 
         llm = LLM.from_environment(condition.model or None, store=DatabaseStore())
@@ -270,14 +272,32 @@ def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
 
 def _compute(job: PrecomputeJob) -> tuple[Any, rankers.Ranker | rankers.Selector]:
     method = build_method(job.condition)
-    texts = list(
-        Candidate.objects.filter(claim=job.claim)
-        .order_by("position")
-        .values_list("text", flat=True)
-    )
+    claim = _claim_for(job)
     if isinstance(method, rankers.Ranker):
-        return method.rank(job.claim.text, texts), method
-    return method.select(job.claim.text, texts), method
+        return method.rank_claim(claim), method
+    return method.select_claim(claim), method
+
+
+def _claim_for(job: PrecomputeJob) -> rankers.Claim:
+    """What the condition's method may see of the claim: gold sets only where it says it needs them.
+
+    The label is never told.
+    """
+    candidates = Candidate.objects.filter(claim=job.claim).order_by("position")
+    gold_sets: list[list[int]] = []
+    if GOLD in method_needs(job.condition.method, job.condition.params):
+        gold_sets = list(
+            GoldSet.objects.filter(claim=job.claim)
+            .order_by("position")
+            .values_list("members", flat=True)
+        )
+    return rankers.Claim(
+        id=job.claim.claim_id,
+        claim=job.claim.text,
+        label="",
+        candidates=tuple(candidates.values_list("text", flat=True)),
+        gold_sets=tuple(map(tuple, gold_sets)),
+    )
 
 
 def _held(lease: Lease) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from rankers.base import Ranker
 from rankers.bm25 import BM25
-from rankers.errors import BadInput, MissingDependency, TransportError
+from rankers.errors import BadInput, MissingDependency, SpendLimitReached, TransportError
 from rankers.fixed import DocumentOrder
 from rankers.resume import Output
 from rankers.run import run
@@ -266,3 +266,47 @@ def test_selectors_run_as_well(claims, out):
     run(TopK(BM25(), k=2), claims, out)
     assert all(len(one["selected"]) == 2 and one["order"] is None for one in _lines(out))
     assert run(TopK(BM25(), k=2), claims, out).already_done == 5
+
+
+class Spender(Stub):
+    """Answers so many claims; for every later one the limit is reached."""
+
+    def __init__(self, allowed):
+        super().__init__()
+        self.allowed = allowed
+        self.lock = threading.Lock()
+
+    def rank(self, claim, candidates):
+        with self.lock:
+            if self.allowed == 0:
+                raise SpendLimitReached("2 calls are spent")
+            self.allowed -= 1
+        return super().rank(claim, candidates)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_spent_limit_stops_the_run_and_leaves_the_rest_to_the_next(claims, out, concurrency):
+    report = run(Spender(2), claims, out, concurrency=concurrency)
+    assert (report.written, report.failed, report.stopped) == (2, 0, "2 calls are spent")
+    assert {one["status"] for one in _lines(out)} == {"complete"}
+    again = run(Stub(), claims, out)
+    assert (again.already_done, again.written, again.stopped) == (2, 3, None)
+
+
+def test_claims_under_way_when_the_limit_is_reached_are_kept(claims, out):
+    is_reached = threading.Event()
+
+    class Slow(Spender):
+        def rank(self, claim, candidates):
+            if claim == "C 0":
+                assert is_reached.wait(10)
+                return Stub.rank(self, claim, candidates)
+            try:
+                return super().rank(claim, candidates)
+            except SpendLimitReached:
+                is_reached.set()
+                raise
+
+    report = run(Slow(2), claims, out, concurrency=2)
+    assert report.stopped
+    assert {one["id"] for one in _lines(out)} == {"c0", "c1", "c2"}

@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import rankers
+from rankers.method_info import MODEL
+from rankers.registry import method_needs
 from studyapp.domain.lifecycle import add_condition
 from studyapp.domain.queries import study_by_slug
 from studyapp.enums import Interface
@@ -37,4 +39,9 @@ class Command(StudyCommand):
             options["method"], options["model"] or None, options["embedder"] or None
         ):
             self.note(line)
+        if not condition.model and MODEL in method_needs(condition.method, condition.params):
+            self.note(
+                f"no --model given: {condition.method} will ask the workers' OPENAI_MODEL, "
+                "so set it before precompute"
+            )
         self.say(f"condition {condition.name}: {condition.interface}, {condition.method}")
