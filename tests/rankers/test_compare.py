@@ -123,8 +123,8 @@ def test_rankers_that_never_differ_have_a_point_and_a_p_of_1():
 
 
 def test_equal_differences_that_only_rounding_sets_apart_are_equal():
-    found = _only([0.3 - 0.1, 0.2, 0.5 - 0.3] * 10)
-    assert found.low == found.high == found.difference == pytest.approx(0.2)
+    found = _only([0.1 + 0.2, 0.3, 0.7 - 0.4] * 10)
+    assert found.low == found.high == found.difference == pytest.approx(0.3)
 
 
 def test_a_single_claim_has_a_difference_and_no_more():
@@ -136,6 +136,19 @@ def test_extreme_differences_still_have_an_interval_inside_their_range(values):
     for draws in (100, 9_999):
         found = _only(values, draws=draws)
         assert min(values) <= found.low <= found.difference <= found.high <= max(values)
+
+
+def test_draws_on_one_side_of_the_mean_still_have_an_interval():
+    values = np.array([0.0, 1.0])
+    for drawn in (np.linspace(0, 0.4, 500), np.linspace(0.6, 1, 500)):
+        low, high = bca_interval(values, drawn)
+        assert drawn.min() <= low <= high <= drawn.max()
+
+
+def test_the_strongest_skew_cannot_turn_the_interval_round():
+    values = np.array([0.0] * 999 + [1.0])
+    drawn = np.linspace(0, values.mean() / 2, 1_000_000)
+    assert bca_interval(values, drawn) == (drawn.max(), drawn.max())
 
 
 def test_draws_and_seed_decide_the_result_and_the_memory_at_hand_does_not(monkeypatch):

@@ -56,9 +56,10 @@ def test_the_ending_decides_the_format_and_the_bytes_are_the_same_again(ending, 
 
 def test_settings_of_the_reader_change_nothing_and_are_kept():
     picture = verification_figure(SCORES, "out.svg")
-    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "svg.fonttype": "path"}):
+    own = {"axes.linewidth": 5, "figure.facecolor": "red", "xtick.direction": "in"}
+    with matplotlib.rc_context(own):
         assert verification_figure(SCORES, "out.svg") == picture
-        assert matplotlib.rcParams["font.size"] == 20
+        assert {key: matplotlib.rcParams[key] for key in own} == own
 
 
 def test_a_picture_holds_no_date_and_no_version():
@@ -84,6 +85,12 @@ def test_the_right_panel_ends_where_all_is_verified(drawn):
     for ranks, last in (((1, 2), 10), ((1, 13), 13), ((1, 30), 20)):
         verification_figure({"bm25": _scores(*ranks)}, "out.svg")
         assert list(drawn[-1].axes[1].get_lines()[0].get_xdata()) == list(range(1, last + 1))
+
+
+def test_points_on_the_edge_of_a_panel_are_whole(drawn):
+    verification_figure({"bm25": _scores(3)}, "out.svg")
+    for axis in drawn[0].axes:
+        assert not any(line.get_clip_on() for line in axis.get_lines())
 
 
 def test_axes_panels_and_rankers_are_named_in_words():
