@@ -168,8 +168,10 @@ def _bias(drawn: NDArray[np.float64], mean: float) -> float:
 
 
 def _acceleration(values: NDArray[np.float64]) -> float:
-    """The skewness of the jackknife means over 6; leaving out x moves a mean by (x - mean)/(n-1),
-    and the factor cancels out."""
+    """The skewness of the jackknife means over 6, for a mean.
+
+    Leaving out x moves the mean by (mean - x) / (n - 1), and the factor cancels out.
+    """
     apart = values - values.mean()
     return float((apart**3).sum() / (6 * (apart**2).sum() ** 1.5))
 
