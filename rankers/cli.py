@@ -8,11 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rankers import commands
+from rankers.compare import DRAWS, MIN_DRAWS, SEED
 from rankers.convert import STRATA
 from rankers.errors import BadInput, RankerError
 from rankers.formats import FORMATS
+from rankers.plots import FORMAT_OF
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -114,11 +117,52 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rankings", nargs="+", metavar="RANKINGS.jsonl")
     parser.add_argument("--json", action="store_true", help="as a JSON object")
     parser.add_argument("--csv", metavar="F.csv", help="also write a row for each claim and ranker")
+    parser.add_argument(
+        "--plot",
+        type=_figure,
+        metavar="F.svg",
+        help="also draw the shares of claims verified by sentences read (.svg, .pdf or .png)",
+    )
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("A", "B"),
+        help="also test A - B over the claims both have; names as in the table; may be repeated",
+    )
+    parser.add_argument(
+        "--draws",
+        type=_draws,
+        metavar="N",
+        help=f"bootstrap draws of a comparison (default {DRAWS})",
+    )
+    parser.add_argument(
+        "--seed", type=_seed, metavar="N", help=f"seed of the draws (default {SEED})"
+    )
     parser.set_defaults(run=commands.evaluate_rankings)
 
 
 def _positive(text: str) -> int:
+    return _at_least(1, text)
+
+
+def _draws(text: str) -> int:
+    return _at_least(MIN_DRAWS, text)
+
+
+def _seed(text: str) -> int:
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
+    if number < least:
+        raise argparse.ArgumentTypeError(f"must be at least {least}, not {number}")
     return number
+
+
+def _figure(text: str) -> str:
+    if Path(text).suffix.lower() not in FORMAT_OF:
+        raise argparse.ArgumentTypeError(f"must end in {', '.join(FORMAT_OF)}, unlike {text!r}")
+    return text

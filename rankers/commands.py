@@ -14,7 +14,9 @@ from tqdm import tqdm
 
 from rankers import describe as describing
 from rankers import evaluate as evaluating
+from rankers import plots, tables
 from rankers.base import Ranker, Selector
+from rankers.compare import DRAWS, SEED, compare
 from rankers.convert import convert
 from rankers.errors import BadInput
 from rankers.formats import NOTICE_WORDS
@@ -122,19 +124,39 @@ def run_method(arguments: argparse.Namespace) -> int:
 
 
 def evaluate_rankings(arguments: argparse.Namespace) -> int:
-    """Print the evaluation as a table or JSON, and write the CSV when asked."""
+    """Print the evaluation as tables or JSON; write the CSV and draw the figure when asked."""
     result = evaluating.evaluate(arguments.claims, arguments.rankings)
-    for note in result.notes:
+    for note in [*result.notes, *_unused_by_comparison(arguments)]:
         print(note, file=sys.stderr)
+    draws = DRAWS if arguments.draws is None else arguments.draws
+    seed = SEED if arguments.seed is None else arguments.seed
+    for first, second in arguments.compare:
+        found = compare(result, first, second, draws=draws, seed=seed)
+        result.comparisons[first, second] = found
+    # Everything is made before anything is written.
+    figure = plots.verification_figure(result.scores, arguments.plot) if arguments.plot else b""
     if arguments.csv:
         with Path(arguments.csv).open("w", encoding="utf-8", newline="") as stream:
             evaluating.write_csv(result, stream)
+    if arguments.plot:
+        Path(arguments.plot).write_bytes(figure)
     summary = result.summary()
     if arguments.json:
         _print_json(summary)
     else:
-        print(evaluating.table(summary))
+        print(tables.report(summary))
     return 0
+
+
+def _unused_by_comparison(arguments: argparse.Namespace) -> list[str]:
+    if arguments.compare:
+        return []
+    given = {"--draws": arguments.draws, "--seed": arguments.seed}
+    return [
+        f"{option} {value} is not used without --compare and is ignored"
+        for option, value in given.items()
+        if value is not None
+    ]
 
 
 def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Selector:

@@ -5,20 +5,41 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from rankers.errors import BadInput
 from rankers.formats import read_claims
-from rankers.metrics import Score, aggregate, score, size_bucket, verified_within
+from rankers.metrics import (
+    Score,
+    aggregate,
+    score,
+    size_bucket,
+    verified_at,
+    verified_within,
+)
 from rankers.records import FAILED, read_records
 from rankers.registry import name_of
 
 NO_RANKING = "no_ranking"
 NO_GOLD_SET = "no_gold_set"
-CSV_COLUMNS = ("claim_id", "ranker", "imsr", "msr", "rr", "sr", "ndcg")
+#: Buckets of claims: all of them, and by the start of the other buckets' names.
+ALL = "all"
+BY_SIZE = "gold_min_size="
+BY_LABEL = "label="
+CSV_COLUMNS = (
+    "claim_id",
+    "ranker",
+    "imsr",
+    "msr",
+    "rr",
+    "sr",
+    "ndcg",
+    "label",
+    "n_candidates",
+)
 
 
 @dataclass
@@ -40,32 +61,47 @@ class _Group:
 
 @dataclass
 class Evaluation:
-    """What ``evaluate`` found: ``scores[name][claim id]``, what was left out, and notes."""
+    """What ``evaluate`` found: ``scores[name][claim id]``, what was left out, and notes.
+
+    ``comparisons[first, second]`` holds what ``rankers.compare.compare`` returned.
+    """
 
     scores: dict[str, dict[str, Score]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    n_candidates: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, Counter[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    comparisons: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
         """Return the document of ``evaluate --json``: a summary for each name.
 
-        ``{"all", "gold_min_size=…", "label=…", "verified_within", "left_out"}``; buckets without
-        claims are absent.
+        ``{"all", "gold_min_size=…", "label=…", "verified_at", "verified_within", "left_out"}``, and
+        ``"compared_with"`` by second name where there is a comparison; buckets without claims are
+        absent.
         """
-        return {name: self._summary_of(name) for name in self.scores}
+        summary = {name: self._summary_of(name) for name in self.scores}
+        for (first, second), found in self.comparisons.items():
+            summary[first].setdefault("compared_with", {})[second] = found
+        return summary
+
+    def buckets(self, scores: Mapping[str, Score]) -> dict[str, list[str]]:
+        """Return the claim ids in each bucket: all, by IMSR and by label; none is empty but all."""
+        buckets: dict[str, list[str]] = {ALL: list(scores)}
+        for claim_id, one in scores.items():
+            assert one.imsr is not None  # only defined scores are kept
+            size = f"{BY_SIZE}{size_bucket(one.imsr)}"
+            for key in (size, f"{BY_LABEL}{self.labels[claim_id]}"):
+                buckets.setdefault(key, []).append(claim_id)
+        return dict(sorted(buckets.items()))
 
     def _summary_of(self, name: str) -> dict[str, Any]:
         scores = self.scores[name]
-        buckets: dict[str, list[Score]] = {"all": list(scores.values())}
-        for claim_id, one in scores.items():
-            if one.imsr is not None:
-                for key in (
-                    f"gold_min_size={size_bucket(one.imsr)}",
-                    f"label={self.labels[claim_id]}",
-                ):
-                    buckets.setdefault(key, []).append(one)
-        result: dict[str, Any] = {key: aggregate(buckets[key]) for key in sorted(buckets)}
+        result: dict[str, Any] = {
+            key: aggregate(scores[claim_id] for claim_id in claim_ids)
+            for key, claim_ids in self.buckets(scores).items()
+        }
+        result["verified_at"] = verified_at(scores.values())
         result["verified_within"] = verified_within(scores.values())
         result["left_out"] = dict(sorted(self.left_out[name].items()))
         return result
@@ -91,6 +127,7 @@ def evaluate(claims_path: str | Path, ranking_paths: Sequence[str | Path]) -> Ev
     for claim in read_claims(claims_path):
         known.add(claim.id)
         result.labels[claim.id] = claim.label
+        result.n_candidates[claim.id] = len(claim.candidates)
         for name, group in named.items():
             line, order = group.orders.get(claim.id, (0, None))
             if order is None:
@@ -115,44 +152,9 @@ def write_csv(result: Evaluation, stream: TextIO) -> None:
     writer.writerow(CSV_COLUMNS)
     for name, scores in result.scores.items():
         for claim_id, one in scores.items():
-            writer.writerow(
-                (claim_id, name, one.imsr, one.msr, repr(one.rr), one.sr, repr(one.ndcg))
-            )
-
-
-def table(summary: dict[str, Any]) -> str:
-    """Return a readable table of a summary: mean and standard error of each measure."""
-    header = ("ranker", "n", "MRR", "SR %", "NDCG", "mean MSR", "left out")
-    rows = [header]
-    for name, one in summary.items():
-        total = one["all"]
-        left_out = ", ".join(f"{n} {reason}" for reason, n in one["left_out"].items())
-        rows.append(
-            (
-                name,
-                str(total["n"]),
-                _pair(total["mrr"], 1, 3),
-                _pair(total["sr"], 100, 1),
-                _pair(total["ndcg"], 1, 3),
-                "–" if total["mean_msr"] is None else f"{total['mean_msr']:.2f}",
-                left_out or "0",
-            )
-        )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-    lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
-        lines.append("  ".join([*cells, row[-1]]).rstrip())
-    return "\n".join(lines)
-
-
-def _pair(value: dict[str, float | None], factor: float, digits: int) -> str:
-    mean, sem = value["mean"], value["sem"]
-    if mean is None:
-        return "–"
-    shown = f"{mean * factor:.{digits}f}"
-    return shown if sem is None else f"{shown} ± {sem * factor:.{digits}f}"
+            measures = (one.imsr, one.msr, repr(one.rr), one.sr, repr(one.ndcg))
+            of_claim = (result.labels[claim_id], result.n_candidates[claim_id])
+            writer.writerow((claim_id, name, *measures, *of_claim))
 
 
 def _groups(path: str | Path, notes: list[str]) -> list[_Group]:

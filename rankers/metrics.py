@@ -12,8 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+#: Ranks at which ``verified_at`` is reported; all later ones are counted under ``BEYOND``.
+AT = tuple(range(1, 11))
+BEYOND = f"{AT[-1] + 1}+"
 #: Ranks at which ``verified_within`` is reported.
-WITHIN = (*range(1, 11), 15, 20)
+WITHIN = (*AT, 15, 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def minimal_sufficient_rank(order: Sequence[int], gold_sets: Iterable[Sequence[i
     worst = [
         max(ranks[position] for position in gold)
         for gold in _as_sets(gold_sets)
-        if all(position in ranks for position in gold)
+        if gold <= ranks.keys()
     ]
     return min(worst, default=None)
 
@@ -61,28 +64,20 @@ def score(
     missing, repeated or unknown, for an empty gold set, and with ``strict`` when no set is
     reachable.
     """
-    n = len(order) if n_candidates is None else n_candidates
-    ranks = _ranks(order)
-    if len(ranks) != n or any(not 0 <= position < n for position in ranks):
-        missing = sorted(set(range(n)) - set(ranks))
-        unknown = sorted(set(ranks) - set(range(n)))
-        raise ValueError(f"not a ranking of {n} candidates: missing {missing}, unknown {unknown}")
+    ranks = _full_ranks(order, len(order) if n_candidates is None else n_candidates)
     sets = _as_sets(gold_sets)
-    reachable = [gold for gold in sets if all(position in ranks for position in gold)]
+    reachable = [gold for gold in sets if gold <= ranks.keys()]
     unreachable = len(sets) - len(reachable)
     if not reachable:
         if strict:
             raise ValueError("no gold set can be reached with these candidates")
         return Score(None, None, None, None, None, unreachable)
-    msr = min(max(ranks[position] for position in gold) for gold in reachable)
-    imsr = min(len(gold) for gold in reachable)
+    complete_at = [max([ranks[position] for position in gold]) for gold in reachable]
+    msr = min(complete_at)
+    imsr = min(map(len, reachable))
+    inside = [gold for gold, rank in zip(reachable, complete_at, strict=True) if rank == msr]
     return Score(
-        imsr,
-        msr,
-        1.0 / (msr - imsr + 1),
-        int(msr == imsr),
-        _ndcg(ranks, reachable, msr),
-        unreachable,
+        imsr, msr, 1.0 / (msr - imsr + 1), int(msr == imsr), _ndcg(ranks, inside), unreachable
     )
 
 
@@ -113,12 +108,25 @@ def aggregate(scores: Iterable[Score]) -> dict[str, Any]:
     }
 
 
-def verified_within(scores: Iterable[Score]) -> dict[str, float]:
-    """Return the share of defined scores whose MSR is at most k, for the k in ``WITHIN``."""
-    ranks = [one.msr for one in scores if one.msr is not None]
+def verified_at(scores: Iterable[Score]) -> dict[str, float]:
+    """Return the share of defined scores whose MSR is exactly k (paper, Figure 3).
+
+    The keys are the k in ``AT`` and ``BEYOND``, so that the shares add up to 1; no keys without
+    defined scores.
+    """
+    ranks = _defined_ranks(scores)
     if not ranks:
         return {}
-    return {str(k): sum(rank <= k for rank in ranks) / len(ranks) for k in WITHIN}
+    shares = {str(k): ranks.count(k) / len(ranks) for k in AT}
+    return {**shares, BEYOND: sum(rank > AT[-1] for rank in ranks) / len(ranks)}
+
+
+def verified_within(scores: Iterable[Score], within: Sequence[int] = WITHIN) -> dict[str, float]:
+    """Return the share of defined scores whose MSR is at most k, for each k (paper, Figure 8)."""
+    ranks = _defined_ranks(scores)
+    if not ranks:
+        return {}
+    return {str(k): sum(rank <= k for rank in ranks) / len(ranks) for k in within}
 
 
 def size_bucket(imsr: int) -> str:
@@ -126,10 +134,23 @@ def size_bucket(imsr: int) -> str:
     return str(imsr) if imsr < 3 else "3+"
 
 
+def _defined_ranks(scores: Iterable[Score]) -> list[int]:
+    return [one.msr for one in scores if one.msr is not None]
+
+
 def _ranks(order: Sequence[int]) -> dict[int, int]:
     ranks = {position: rank for rank, position in enumerate(order, start=1)}
     if len(ranks) != len(order):
         raise ValueError("a position is ranked twice")
+    return ranks
+
+
+def _full_ranks(order: Sequence[int], n: int) -> dict[int, int]:
+    ranks, candidates = _ranks(order), set(range(n))
+    if ranks.keys() != candidates:
+        missing = sorted(candidates - ranks.keys())
+        unknown = sorted(ranks.keys() - candidates)
+        raise ValueError(f"not a ranking of {n} candidates: missing {missing}, unknown {unknown}")
     return ranks
 
 
@@ -141,17 +162,20 @@ def _as_sets(gold_sets: Iterable[Sequence[int]]) -> list[frozenset[int]]:
     return sets
 
 
-def _ndcg(ranks: dict[int, int], reachable: list[frozenset[int]], msr: int) -> float:
-    """NDCG inside the smallest gold set of the MSR prefix.
+def _ndcg(ranks: dict[int, int], inside: list[frozenset[int]]) -> float:
+    """NDCG of the smallest of the gold sets that the MSR prefix holds (paper, section A.3).
 
     Between equally small ones the paper is silent; the one with the largest DCG is taken, which
     depends on no label and no input order.
     """
-    inside = [gold for gold in reachable if all(ranks[position] <= msr for position in gold)]
-    size = min(len(gold) for gold in inside)
+    size = min(map(len, inside))
     best = max(
-        math.fsum(1.0 / math.log2(ranks[position] + 1) for position in gold)
+        math.fsum([_discount(ranks[position]) for position in gold])
         for gold in inside
         if len(gold) == size
     )
-    return best / math.fsum(1.0 / math.log2(rank + 1) for rank in range(1, size + 1))
+    return best / math.fsum([_discount(rank) for rank in range(1, size + 1)])
+
+
+def _discount(rank: int) -> float:
+    return 1.0 / math.log2(rank + 1)

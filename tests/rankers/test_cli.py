@@ -46,7 +46,7 @@ def test_every_command_has_help(command, capsys):
         ["rank", "c.jsonl", "--method", "bm25", "-o", "o", "--concurrency", "0"],
         ["rank", "c.jsonl", "--method", "bm25", "-o", "o", "--limit", "x"],
         ["convert", "--format", "xml", "a", "-o", "b"],
-        ["evaluate", "c.jsonl", "r.jsonl", "--plot", "f.svg"],
+        ["evaluate", "c.jsonl", "r.jsonl", "--plot", "f.gif"],
     ],
 )
 def test_wrong_usage_exits_2(arguments, capsys):
@@ -70,7 +70,9 @@ def test_rank_then_evaluate(claims, out, tmp_path, capsys):
     table = tmp_path / "t.csv"
     assert main(["evaluate", claims, out, "--json", "--csv", str(table)]) == 0
     assert json.loads(capsys.readouterr().out)["bm25"]["all"]["n"] == 3
-    assert table.read_text().startswith("claim_id,ranker,imsr,msr,rr,sr,ndcg\nc0,bm25,1,")
+    assert table.read_text().startswith(
+        "claim_id,ranker,imsr,msr,rr,sr,ndcg,label,n_candidates\nc0,bm25,1,"
+    )
     assert main(["evaluate", claims, out]) == 0
     assert "bm25" in capsys.readouterr().out
 

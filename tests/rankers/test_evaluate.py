@@ -7,13 +7,17 @@ import json
 import pytest
 
 from rankers.bm25 import BM25
+from rankers.cli import main
+from rankers.compare import compare
 from rankers.errors import BadInput, TransportError
-from rankers.evaluate import evaluate, table, write_csv
+from rankers.evaluate import CSV_COLUMNS, evaluate, write_csv
 from rankers.fixed import DocumentOrder
 from rankers.records import failed_record, record_line, to_record
+from rankers.tables import report
 from rankers.top_k import TopK
 from rankers.values import Ranking, Selection
 from tests.rankers.claim_files import write
+from tests.shared_data import DATA, needs_data
 
 # Three candidates each; gold sets of size 1, 1, 2 and 3.
 CLAIMS = [
@@ -54,7 +58,19 @@ def test_the_summary_by_hand(claims, tmp_path):
     assert result["label=refuted"]["mean_msr"] == 2.5
     assert "label=partially_supported" not in result
     assert [result["verified_within"][k] for k in ("1", "2", "3", "20")] == [0.0, 0.25, 1.0, 1.0]
+    assert [result["verified_at"][k] for k in ("1", "2", "3", "11+")] == [0.0, 0.25, 0.75, 0.0]
     assert result["left_out"] == {}
+    assert list(result) == [
+        "all",
+        "gold_min_size=1",
+        "gold_min_size=2",
+        "gold_min_size=3+",
+        "label=refuted",
+        "label=supported",
+        "verified_at",
+        "verified_within",
+        "left_out",
+    ]
 
 
 def test_claims_without_a_ranking_and_failed_ones_are_left_out_by_reason(claims, tmp_path):
@@ -77,7 +93,13 @@ def test_a_file_of_failures_has_means_of_none(claims, tmp_path):
         "ndcg": {"mean": None, "sem": None},
     }
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    assert "–" in table(summary)
+    row = report(summary).splitlines()[2]
+    assert row.split(maxsplit=6) == [
+        "document_order",
+        "0",
+        *"––––",
+        "1 failed, 3 without a ranking",
+    ]
 
 
 def test_names_carry_model_and_differing_parameters(claims, tmp_path):
@@ -160,14 +182,136 @@ def test_the_csv_has_a_row_for_each_claim_and_ranker(claims, tmp_path):
         "rr": "1.0",
         "sr": "1",
         "ndcg": "1.0",
+        "label": "refuted",
+        "n_candidates": "3",
     }
     assert float(found[0]["rr"]) == 1 / 3
+    # What reads the table counts on the first seven.
+    assert CSV_COLUMNS[:7] == ("claim_id", "ranker", "imsr", "msr", "rr", "sr", "ndcg")
 
 
-def test_the_table_shows_means_with_errors(claims, tmp_path):
-    path = _file(tmp_path / "r.jsonl", *(_record(one["id"]) for one in CLAIMS[:2]))
-    text = table(evaluate(claims, [path]).summary())
-    # RR 1/3 and 1/2: mean .417, SEM .083; nothing optimal.
-    assert "0.417 ± 0.083" in text
-    assert "0.0 ± 0.0" in text
-    assert text.endswith("2 no_ranking")
+def test_a_comparison_is_in_the_summary_of_the_first(claims, tmp_path):
+    paths = _three_rankers(tmp_path)
+    result = evaluate(claims, paths)
+    for pair in (("bm25", "document_order"), ("bm25", "top")):
+        result.comparisons[pair] = compare(result, *pair, draws=200)
+    summary = result.summary()
+    assert list(summary["bm25"]["compared_with"]) == ["document_order", "top"]
+    assert "compared_with" not in summary["document_order"]
+    assert summary["bm25"]["compared_with"]["top"] == compare(result, "bm25", "top", draws=200)
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def _three_rankers(tmp_path):
+    """Files of document_order for all claims, bm25 (reversed) for all, and top for the first."""
+    top = DocumentOrder()
+    top.name = "top"
+    return [
+        _file(tmp_path / "d.jsonl", *(_record(one["id"]) for one in CLAIMS)),
+        _file(tmp_path / "b.jsonl", *(_record(one["id"], (2, 1, 0), BM25()) for one in CLAIMS)),
+        _file(tmp_path / "t.jsonl", _record("a", (2, 0, 1), top)),
+    ]
+
+
+def test_the_command_writes_all_it_is_asked_for(claims, tmp_path, capsys):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    table, figure = tmp_path / "out.csv", tmp_path / "out.svg"
+    command = ["evaluate", str(claims), *paths, "--csv", str(table), "--plot", str(figure)]
+    compared = ["--compare", "bm25", "document_order", "--compare", "bm25", "top"]
+    assert main([*command, *compared, "--draws", "150", "--seed", "4", "--json"]) == 0
+    captured = capsys.readouterr()
+    result = evaluate(claims, paths)
+    for pair in (("bm25", "document_order"), ("bm25", "top")):
+        result.comparisons[pair] = compare(result, *pair, draws=150, seed=4)
+    assert json.loads(captured.out) == result.summary()
+    assert captured.err == ""
+    assert len(table.read_text().splitlines()) == 1 + 4 + 4 + 1
+    assert b"document_order (n = 4)" in figure.read_bytes()
+
+
+def test_the_command_prints_the_tables(claims, tmp_path, capsys):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    assert main(["evaluate", str(claims), *paths, "--compare", "bm25", "top"]) == 0
+    result = evaluate(claims, paths)
+    result.comparisons["bm25", "top"] = compare(result, "bm25", "top")
+    assert capsys.readouterr().out == report(result.summary()) + "\n"
+
+
+def test_a_comparison_that_cannot_be_made_leaves_no_file(claims, tmp_path, capsys):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    before = sorted(tmp_path.iterdir())
+    outputs = ["--csv", str(tmp_path / "out.csv"), "--plot", str(tmp_path / "out.svg")]
+    assert main(["evaluate", str(claims), *paths, *outputs, "--compare", "bm25", "bm26"]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "no ranker named 'bm26' to compare: there are 'document_order', 'bm25', 'top'\n",
+    )
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_figure_of_nothing_leaves_no_file(claims, tmp_path, capsys):
+    failed = failed_record("b", DocumentOrder(), TransportError("busy"), 0)
+    path = _file(tmp_path / "r.jsonl", failed)
+    before = sorted(tmp_path.iterdir())
+    outputs = ["--csv", str(tmp_path / "out.csv"), "--plot", str(tmp_path / "out.svg")]
+    assert main(["evaluate", str(claims), str(path), *outputs]) == 1
+    assert "nothing to draw" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_options_of_a_comparison_without_one_are_noted(claims, tmp_path, capsys):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    assert main(["evaluate", str(claims), *paths, "--draws", "500", "--seed", "0"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "--draws 500 is not used without --compare and is ignored",
+        "--seed 0 is not used without --compare and is ignored",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--plot", "out.gif"], "must end in .svg, .pdf, .png, unlike 'out.gif'"),
+        (["--plot", "svg"], "must end in .svg, .pdf, .png, unlike 'svg'"),
+        (["--compare", "bm25"], "expected 2 arguments"),
+        (["--draws", "99"], "must be at least 100, not 99"),
+        (["--draws", "many"], "invalid"),
+        (["--seed", "-1"], "must be at least 0, not -1"),
+    ],
+)
+def test_wrong_options_exit_2_and_say_why(options, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate", "claims.jsonl", "r.jsonl", *options])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@needs_data
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["wice", "wice_long", "fm2"])
+def test_the_command_agrees_with_the_independent_values(name, tmp_path, capsys):
+    """Ranks and evaluates on the command line; means of embedded methods agree to 1e-3."""
+    claims, paths = str(DATA / f"{name}_open.jsonl"), []
+    for method in ("document_order", "bm25", "similarity", "incremental_similarity"):
+        paths.append(str(tmp_path / f"{method}.jsonl"))
+        assert main(["rank", claims, "--method", method, "-o", paths[-1]]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", claims, *paths, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = json.loads((DATA / "expected.json").read_text())["sets"][name]["methods"]
+    for ranker, summary in found.items():
+        tolerance = 1e-3 if "similarity" in ranker else 1e-9
+        assert {key.replace("gold_min_size", "optimal_size") for key in summary} == {
+            *expected[ranker],
+            "verified_at",
+            "left_out",
+        }
+        for key, wanted in expected[ranker].items():
+            result = summary[key.replace("optimal_size", "gold_min_size")]
+            if key == "verified_within":
+                assert result == pytest.approx(wanted, abs=tolerance)
+                continue
+            assert result["n"] == wanted["n"]
+            assert result["mean_msr"] == pytest.approx(wanted["mean_msr"], rel=tolerance)
+            for measure in ("mrr", "sr", "ndcg"):
+                assert result[measure] == pytest.approx(wanted[measure], abs=tolerance)

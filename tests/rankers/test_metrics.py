@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankers.metrics import (
     aggregate,
@@ -10,6 +14,7 @@ from rankers.metrics import (
     minimal_sufficient_rank,
     score,
     size_bucket,
+    verified_at,
     verified_within,
 )
 
@@ -105,12 +110,73 @@ def test_aggregate_matches_the_hand_computed_case():
     assert verified_within(scores)["3"] == 0.75
 
 
+def _found_at(*ranks):
+    """Scores of rankings whose only gold sentence stands at these ranks."""
+    return [score(range(max(ranks)), [[rank - 1]]) for rank in ranks]
+
+
+def test_the_shares_verified_at_each_rank_add_up_with_all_later_ones_in_one():
+    shares = verified_at(_found_at(1, 3, 3, 10, 11, 12, 30, 1))
+    assert shares == {
+        **{str(k): 0.0 for k in range(1, 11)},
+        "1": 0.25,
+        "3": 0.25,
+        "10": 0.125,
+        "11+": 0.375,
+    }
+    assert sum(shares.values()) == 1
+
+
+def test_the_shares_verified_within_ranks_grow_and_leave_out_what_is_undefined():
+    scores = [*_found_at(1, 3, 16, 21), score([0, 1], [[7]])]
+    shares = verified_within(scores)
+    assert list(shares) == [*map(str, range(1, 11)), "15", "20"]
+    assert [shares[k] for k in ("1", "2", "3", "15", "20")] == [0.25, 0.25, 0.5, 0.5, 0.75]
+    assert verified_within(scores, [16, 21]) == {"16": 0.75, "21": 1.0}
+
+
+def test_with_one_gold_sentence_the_measures_are_those_of_classic_retrieval():
+    # RR is 1 / rank, SR precision at 1, NDCG the discount of the rank (ideal gain 1).
+    for rank, one in enumerate(_found_at(*range(1, 41)), start=1):
+        assert (one.rr, one.sr, one.msr) == (1 / rank, int(rank == 1), rank)
+        assert one.ndcg == 1 / math.log2(rank + 1)
+
+
 def test_mean_and_sem_of_one_and_of_nothing():
     assert mean_sem([0.5]) == {"mean": 0.5, "sem": None}
     assert mean_sem([]) == {"mean": None, "sem": None}
     assert aggregate([])["n"] == 0
     assert verified_within([]) == {}
+    assert verified_at([]) == {}
 
 
 def test_buckets_join_three_and_more():
     assert [size_bucket(n) for n in (1, 2, 3, 9)] == ["1", "2", "3+", "3+"]
+
+
+def _by_definition(order, gold_sets):
+    """MSR and NDCG as the paper's section A words them, prefix by prefix."""
+    for msr in range(1, len(order) + 1):
+        inside = [set(gold) for gold in gold_sets if set(gold) <= set(order[:msr])]
+        if inside:
+            break
+    smallest = [gold for gold in inside if len(gold) == min(map(len, inside))]
+    gains = [
+        sum(1 / math.log2(i + 1) for i, one in enumerate(order[:msr], start=1) if one in gold)
+        for gold in smallest
+    ]
+    ideal = sum(1 / math.log2(i + 1) for i in range(1, len(smallest[0]) + 1))
+    return msr, max(gains) / ideal
+
+
+@given(
+    order=st.permutations(range(7)),
+    gold_sets=st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=6),
+)
+def test_measures_agree_with_their_definition_worked_out_slowly(order, gold_sets):
+    result = score(order, gold_sets)
+    msr, ndcg = _by_definition(order, gold_sets)
+    imsr = min(len(set(gold)) for gold in gold_sets)
+    assert (result.msr, result.imsr, result.sr) == (msr, imsr, int(msr == imsr))
+    assert result.rr == 1 / (msr - imsr + 1)
+    assert result.ndcg == pytest.approx(ndcg, abs=1e-12)
