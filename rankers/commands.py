@@ -19,7 +19,7 @@ from rankers import official_rankings
 from rankers.base import Ranker, Selector
 from rankers.convert import Bounds, convert, pages_for
 from rankers.errors import BadInput
-from rankers.formats import NOTICE_WORDS
+from rankers.formats import NOTICE_WORDS, Pages
 from rankers.method_info import MODEL
 from rankers.params import split_pairs
 from rankers.registry import (
@@ -53,8 +53,7 @@ def methods(arguments: argparse.Namespace) -> int:
 
 def convert_files(arguments: argparse.Namespace) -> int:
     """Convert files, then print what was written, left out and mended."""
-    with _progress(None, "Wikipedia", "page") as advance:
-        pages = pages_for(arguments.sources, arguments.format, arguments.wiki, advance)
+    pages = _pages(arguments)
     with _progress(None, "claims") as advance:
         report = convert(
             arguments.sources,
@@ -76,6 +75,14 @@ def convert_files(arguments: argparse.Namespace) -> int:
         print(f"sampled from {report.read} claims")
     _print_counts(report.left_out, report.notices, NOTICE_WORDS)
     return 0
+
+
+def _pages(arguments: argparse.Namespace) -> Pages | None:
+    """The Wikipedia pages that the format needs, read with a bar of their own."""
+    if not arguments.wiki:
+        return pages_for(arguments.sources, arguments.format, [])
+    with _progress(None, "Wikipedia", "page") as advance:
+        return pages_for(arguments.sources, arguments.format, arguments.wiki, advance)
 
 
 def export_official(arguments: argparse.Namespace) -> int:
