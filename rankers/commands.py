@@ -17,7 +17,7 @@ from rankers import describe as describing
 from rankers import evaluate as evaluating
 from rankers import official_rankings
 from rankers.base import Ranker, Selector
-from rankers.convert import Bounds, convert, pages_for
+from rankers.convert import Bounds, check_options, convert, pages_for
 from rankers.errors import BadInput
 from rankers.formats import NOTICE_WORDS, Pages
 from rankers.method_info import MODEL
@@ -53,6 +53,7 @@ def methods(arguments: argparse.Namespace) -> int:
 
 def convert_files(arguments: argparse.Namespace) -> int:
     """Convert files, then print what was written, left out and mended."""
+    check_options(arguments.to, arguments.sample, arguments.stratify, arguments.equal)
     pages = _pages(arguments)
     with _progress(None, "claims") as advance:
         report = convert(

@@ -102,7 +102,7 @@ def convert(
     alone. ``keep_supersets`` writes the gold sets of the source as they are, not the minimal ones
     alone. All or nothing: BadInput lists every problem of all sources and OUT stays as it was.
     """
-    _check_options(to, sample, stratify, equal)
+    check_options(to, sample, stratify, equal)
     report = ConvertReport()
     problems: list[ProblemList] = []
     rows = _rows(sources, format_name, pages, problems)
@@ -143,7 +143,8 @@ def pages_for(
     return load_pages(sources, format_name, wiki, progress)
 
 
-def _check_options(to: str, sample: int | None, stratify: Sequence[str], equal: bool) -> None:
+def check_options(to: str, sample: int | None, stratify: Sequence[str], equal: bool) -> None:
+    """Raise BadInput for options that do not fit together, before anything is read."""
     if to not in TARGETS:
         raise BadInput(f"--to {to}: choose one of {', '.join(TARGETS)}")
     check_strata(stratify)

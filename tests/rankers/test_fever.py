@@ -252,6 +252,14 @@ def test_where_the_dump_is_must_be_said_and_right(tmp_path, capsys):
         list(read_rows(source, "fever"))
 
 
+def test_wrong_options_are_refused_before_the_dump_is_read(tmp_path, capsys):
+    source = str(jsonl(tmp_path / "claims.jsonl", fever_claim([("City", 0)])))
+    wiki = str(jsonl(tmp_path / "wiki-001.jsonl", "damaged"))
+    arguments = ["convert", source, "--format", "fever", "--wiki", wiki, "--stratify", "label"]
+    assert main([*arguments, "-o", str(tmp_path / "out.jsonl")]) == 1
+    assert capsys.readouterr().err == "--stratify needs --sample N\n"
+
+
 def test_the_command_converts_and_says_what_was_left_out(tmp_path, capsys):
     claims = [fever_claim([("City", 0)]), fever_claim([("Nowhere", 0)], id=2)]
     source = str(jsonl(tmp_path / "claims.jsonl", *claims))
