@@ -287,7 +287,7 @@ def test_name_model_version_and_parameters_say_what_made_a_ranking():
     assert (stable.name, stable.model, stable.prompt_version) == (
         "incremental_llm",
         "m",
-        "next-stable-1",
+        "next-stable-2",
     )
     assert stable.params == {
         "layout": "stable",
@@ -296,7 +296,7 @@ def test_name_model_version_and_parameters_say_what_made_a_ranking():
         "temperature": 0.0,
         "seed_order": "backwards()",
     }
-    assert paper.prompt_version == "next-paper-1"
+    assert paper.prompt_version == "next-paper-2"
     assert paper.params["seed_order"] == "document_order"
     json.dumps(stable.params)
 
