@@ -46,7 +46,8 @@ class Reranker(LLMRanker):
       the dropped ones in the seed order, all with origin ``seed``.
     * ``tournament="paper"``: the first ``group`` candidates are judged, then again and again the
       current order without its last, and with the next candidate in the last place. The last
-      answer is the top of the ranking; dropped candidates follow in input order as ``seed``.
+      answer is the top of the ranking; dropped candidates follow in input order as ``seed``. So
+      is the last of the top: it was never compared with the one it took the place of.
 
     An answer has to name the whole group, in a round that drops candidates by groups at least
     ``keep`` of it; otherwise it is asked again, ``attempts`` requests in all. What it still leaves
@@ -215,7 +216,9 @@ def one_by_one(n: int, size: int, judge: Judge) -> Ranking:
         usage += verdict.usage
         window = [*verdict.named, *without(window, verdict.named)]
     rest = sorted(dropped)
-    origins = [JUDGED if position in verdict.named else FALLBACK for position in window]
+    n_judged = size - 1 if dropped else len(window)
+    origins = [JUDGED if rank < n_judged else SEED for rank in range(len(verdict.named))]
+    origins += [FALLBACK] * (len(window) - len(verdict.named))
     origins += [dropped[position] for position in rest]
     return Ranking((*window, *rest), tuple(origins), usage=usage)
 
