@@ -63,7 +63,7 @@ def _repair_calls(n_candidates: int, params: Mapping[str, Any]) -> int:
 
 
 def _reranker_calls(n_candidates: int, params: Mapping[str, Any]) -> int:
-    from rankers.reranker import n_calls
+    from rankers.tournaments import n_calls
 
     return n_calls(n_candidates, params["tournament"], params["group"], params["keep"])
 

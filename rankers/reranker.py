@@ -1,37 +1,32 @@
-"""A listwise reranker that sees few candidates at a time, and tournaments that show it all."""
+"""A listwise reranker that sees few candidates at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from rankers.base import PlannedCall, Ranker
-from rankers.errors import BadInput
 from rankers.listing import ask_listing, expected_list_tokens, list_tokens
 from rankers.llm import LLM
-from rankers.llm_ranker import LLMRanker, without
-from rankers.prompts import RERANK_VERSION, SYSTEM, TURNS, rerank_messages
-from rankers.values import FALLBACK, JUDGED, SEED, Ranking, Usage
+from rankers.llm_ranker import LLMRanker
+from rankers.prompts import RERANK_VERSION, SYSTEM, TURNS, Message, rerank_messages
+from rankers.tournaments import (
+    GROUPS,
+    PAPER,
+    Judge,
+    Verdict,
+    by_groups,
+    one_by_one,
+    size_problems,
+)
+from rankers.values import Ranking
 
-GROUPS = "groups"
-PAPER = "paper"
-TOURNAMENTS = (GROUPS, PAPER)
 REASONING_TOKENS = 3072
 
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """An answer about some positions: those it named, best first, and whether they suffice."""
-
-    named: tuple[int, ...]
-    is_enough: bool
-    usage: Usage = field(default_factory=Usage)
-
-
-#: Judges several groups of positions; each answer has to name so many of its group.
-Judge = Callable[[Sequence[Sequence[int]], int], Sequence[Verdict]]
+#: Groups asked about at the same time; the endpoint has a limit of its own.
+_MOST_THREADS = 16
 
 
 class Reranker(LLMRanker):
@@ -49,10 +44,10 @@ class Reranker(LLMRanker):
       answer is the top of the ranking; dropped candidates follow in input order as ``seed``. So
       is the last of the top: it was never compared with the one it took the place of.
 
-    An answer has to name the whole group, in a round that drops candidates by groups at least
-    ``keep`` of it; otherwise it is asked again, ``attempts`` requests in all. What it still leaves
-    out keeps its place behind what it names (in the tournament of groups: in the seed order), and
-    a candidate placed or dropped that way has origin ``fallback``.
+    An answer has to name all it was shown, or ``keep`` of it where a tournament of groups drops
+    candidates; otherwise it is asked again, ``attempts`` requests in all. What the best answer
+    leaves out keeps its place behind what it names (in the tournament of groups: in the seed
+    order), and a candidate placed or dropped that way has origin ``fallback``.
 
     Every token limit has room for ``reasoning_tokens`` of thinking. ``instructions`` says whether
     they go into a ``system`` turn, or into the ``user`` turn for models whose chat template knows
@@ -118,15 +113,14 @@ class Reranker(LLMRanker):
             return Ranking.judged(range(n))
 
         def judge(groups: Sequence[Sequence[int]], needed: int) -> Sequence[Verdict]:
-            with ThreadPoolExecutor(max_workers=len(groups)) as pool:
-                return list(
-                    pool.map(lambda group: self._ask(claim, candidates, group, needed), groups)
-                )
+            with ThreadPoolExecutor(min(len(groups), _MOST_THREADS)) as pool:
+                asked = [pool.submit(self._ask, claim, candidates, g, needed) for g in groups]
+                return [future.result() for future in asked]
 
         if self.tournament == PAPER:
-            return one_by_one(n, self.group, judge)
+            return self._run(range(n), judge)
         seed, usage = self._seed_order(claim, candidates)
-        ranking = by_groups(seed, self.group, self.keep, judge)
+        ranking = self._run(seed, judge)
         return replace(ranking, usage=usage + ranking.usage)
 
     def plan(self, claim: str, candidates: Sequence[str]) -> Sequence[PlannedCall]:
@@ -142,15 +136,15 @@ class Reranker(LLMRanker):
                 calls.append(PlannedCall(self._messages(claim, candidates, group), expected))
             return [Verdict(tuple(group), True) for group in groups]
 
-        self._run_with(judge, len(candidates))
+        if len(candidates) > 1:
+            self._run(range(len(candidates)), judge)
         return calls
 
-    def _run_with(self, judge: Judge, n: int) -> None:
-        """The tournament in reading order."""
-        if n > 1 and self.tournament == PAPER:
-            one_by_one(n, self.group, judge)
-        elif n > 1:
-            by_groups(range(n), self.group, self.keep, judge)
+    def _run(self, seed: Sequence[int], judge: Judge) -> Ranking:
+        """The tournament, with a seed order for the gaps of the one by groups."""
+        if self.tournament == PAPER:
+            return one_by_one(len(seed), self.group, judge)
+        return by_groups(seed, self.group, self.keep, judge)
 
     def _ask(
         self, claim: str, candidates: Sequence[str], group: Sequence[int], needed: int
@@ -168,94 +162,8 @@ class Reranker(LLMRanker):
         named = tuple(group[k] for k in listing.positions)
         return Verdict(named, listing.is_enough, listing.usage)
 
-    def _messages(self, claim: str, candidates: Sequence[str], group: Sequence[int]) -> Any:
+    def _messages(
+        self, claim: str, candidates: Sequence[str], group: Sequence[int]
+    ) -> tuple[Message, ...]:
         texts = [candidates[position] for position in group]
         return rerank_messages(claim, texts, self.instructions)
-
-
-def by_groups(seed: Sequence[int], size: int, keep: int, judge: Judge) -> Ranking:
-    """The ranking of a tournament of groups over the positions of ``seed`` (see Reranker)."""
-    pool = sorted(seed)
-    usage = Usage()
-    dropped: dict[int, str] = {}
-    while len(pool) > size:
-        n_groups = groups_in_round(len(pool), size, keep)
-        groups = [pool[k * size : (k + 1) * size] for k in range(n_groups)]
-        waiting = pool[n_groups * size :]
-        pool = []
-        for group, verdict in zip(groups, judge(groups, keep), strict=True):
-            usage += verdict.usage
-            unnamed = [position for position in seed if position in group]
-            order = [*verdict.named, *without(unnamed, verdict.named)]
-            pool += sorted(order[:keep])
-            origin = SEED if verdict.is_enough else FALLBACK
-            dropped |= dict.fromkeys(order[keep:], origin)
-        pool += waiting
-    n_judged = keep if dropped else len(pool)
-    (final,) = judge([pool], n_judged)
-    last = without([position for position in seed if position in pool], final.named)
-    rest = [position for position in seed if position in dropped]
-    origins = [JUDGED if rank < n_judged else SEED for rank in range(len(final.named))]
-    origins += [SEED if final.is_enough else FALLBACK] * len(last)
-    origins += [dropped[position] for position in rest]
-    return Ranking((*final.named, *last, *rest), tuple(origins), usage=usage + final.usage)
-
-
-def one_by_one(n: int, size: int, judge: Judge) -> Ranking:
-    """The ranking of the paper's tournament over n candidates (see Reranker)."""
-    window = list(range(min(n, size)))
-    dropped: dict[int, str] = {}
-    (verdict,) = judge([window], len(window))
-    usage = verdict.usage
-    window = [*verdict.named, *without(window, verdict.named)]
-    for newcomer in range(size, n):
-        weakest = window.pop()
-        dropped[weakest] = SEED if weakest in verdict.named else FALLBACK
-        window.append(newcomer)
-        (verdict,) = judge([window], size)
-        usage += verdict.usage
-        window = [*verdict.named, *without(window, verdict.named)]
-    rest = sorted(dropped)
-    n_judged = size - 1 if dropped else len(window)
-    origins = [JUDGED if rank < n_judged else SEED for rank in range(len(verdict.named))]
-    origins += [FALLBACK] * (len(window) - len(verdict.named))
-    origins += [dropped[position] for position in rest]
-    return Ranking((*window, *rest), tuple(origins), usage=usage)
-
-
-def groups_in_round(n: int, size: int, keep: int) -> int:
-    """How many full groups to judge of n > size candidates, so that one call can hold the rest.
-
-    Each group takes ``size - keep`` candidates away. Where there are too few full groups for that,
-    all of them are judged and another round follows.
-    """
-    wanted = -(-(n - size) // (size - keep))
-    return min(wanted, n // size)
-
-
-def n_calls(n: int, tournament: str, size: int, keep: int) -> int:
-    """How many calls n candidates take, corrections aside. Raises BadInput for impossible sizes."""
-    problems = size_problems(tournament, size, keep)
-    if problems:
-        raise BadInput(problems)
-    if n <= size:
-        return int(n > 1)
-    if tournament == PAPER:
-        return n - size + 1
-    n_groups = groups_in_round(n, size, keep)
-    return n_groups + n_calls(n - n_groups * (size - keep), tournament, size, keep)
-
-
-def size_problems(tournament: str, group: int, keep: int) -> list[str]:
-    """What is wrong with the sizes of a tournament, one line each."""
-    problems = []
-    if tournament not in TOURNAMENTS:
-        names = ", ".join(TOURNAMENTS)
-        problems.append(f"tournament: {tournament!r} is unknown, choose one of {names}")
-    if group < 2:
-        problems.append(f"group: {group} is below 2")
-    if keep < 1:
-        problems.append(f"keep: {keep} is below 1")
-    elif tournament != PAPER and keep >= group:
-        problems.append(f"keep: {keep} is not below group ({group}), so no round would end")
-    return problems

@@ -28,9 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TextIO
 
-from tests.overlap_rule import answer, first_tokens, overlap_pick, tokens, words
-
-__all__ = ["LLMServer", "answer", "overlap_pick", "tokens"]
+from tests.overlap_rule import answer, first_tokens, tokens, words
 
 MODEL = "overlap-1"
 #: Prefixes are remembered in blocks of so many tokens, as vLLM does.

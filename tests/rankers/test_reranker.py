@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from rankers.errors import BadInput, PermanentError, TransportError
 from rankers.llm import LLM
-from rankers.reranker import Reranker, Verdict, by_groups, n_calls, one_by_one
+from rankers.reranker import Reranker
 from rankers.store import MemoryStore
+from rankers.tournaments import Verdict, by_groups, n_calls, one_by_one
 from rankers.values import Ranking
 from tests import llm_server
 from tests.llm_server import Act, LLMServer, Request, run, say, status
