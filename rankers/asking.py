@@ -23,12 +23,14 @@ def ask(
     temperature: float,
     schema: Mapping[str, Any] | None = None,
     prefix: str | None = None,
+    on_truncated: Callable[[TruncatedReply], object] | None = None,
 ) -> tuple[Answer | None, Usage]:
     """The first reply that ``parse`` accepts, or None after ``attempts`` requests; and the cost.
 
     ``prefix`` is what the prompt shares with others (see ``LLM.complete``).
     ``parse`` raises MalformedReply to ask again: the same messages and one correction turn, which
-    replaces the one before. A truncated reply has had its own second chance and ends the asking.
+    replaces the one before. A truncated reply has had its own second chance and ends the asking;
+    ``on_truncated`` is told what there is of it.
     Raises TransportError and PermanentError as they come.
     """
     usage = Usage()
@@ -46,6 +48,8 @@ def ask(
             usage += reply.usage
             return parse(reply), usage
         except TruncatedReply as error:
+            if on_truncated is not None:
+                on_truncated(error)
             return None, usage + error.usage
         except MalformedReply as error:
             asked = correction_messages(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rankers.asking import ask
-from rankers.base import Ranker
-from rankers.errors import BadInput, RankerError
+from rankers.base import PlannedCall, Ranker
 from rankers.llm import LLM
+from rankers.llm_ranker import LLMRanker
 from rankers.prompts import (
     LAYOUTS,
     PAPER,
@@ -25,6 +25,8 @@ from rankers.values import FALLBACK, JUDGED, SEED, Ranking, Usage
 
 #: One number in brackets, and room for a short remark; a longer reply gets a second chance.
 PICK_TOKENS = 256
+#: A guess at what a pick takes: a bracket, a number, a bracket, the end.
+EXPECTED_PICK_TOKENS = 4
 
 _QUESTIONS: dict[str, Callable[[str, Sequence[str], Sequence[int]], Question]] = {
     STABLE: stable_question,
@@ -33,7 +35,7 @@ _QUESTIONS: dict[str, Callable[[str, Sequence[str], Sequence[int]], Question]] =
 _VERSIONS = {STABLE: STABLE_VERSION, PAPER: PAPER_VERSION}
 
 
-class IncrementalLLM(Ranker):
+class IncrementalLLM(LLMRanker):
     """Greedy order by one question a position (evidence-ranking paper, C.2).
 
     ``depth`` positions are asked for (0: all), the rest is the seed order with origin ``seed``.
@@ -62,17 +64,15 @@ class IncrementalLLM(Ranker):
             problems.append(f"layout: {layout!r} is unknown, choose one of {', '.join(LAYOUTS)}")
         if depth < 0:
             problems.append(f"depth: {depth} is below 0 (0 asks for every position)")
-        if attempts < 1:
-            problems.append(f"attempts: {attempts} is below 1")
-        if problems:
-            raise BadInput(problems)
-        self.llm = llm
-        self.seed_ranker = seed_ranker
+        super().__init__(
+            llm,
+            seed_ranker=seed_ranker,
+            attempts=attempts,
+            temperature=temperature,
+            problems=problems,
+        )
         self.layout = layout
         self.depth = depth
-        self.attempts = attempts
-        self.temperature = temperature
-        self.model = llm.model
         self.prompt_version = _VERSIONS[layout]
 
     @property
@@ -92,7 +92,7 @@ class IncrementalLLM(Ranker):
         n = len(candidates)
         if n <= 1:
             return Ranking.judged(range(n))
-        left, usage = self._seed_order(claim, candidates)
+        left, usage = self._filling_order(claim, candidates)
         order: list[int] = []
         origins: list[str] = []
         for _ in range(min(self.depth, n) or n):
@@ -105,30 +105,57 @@ class IncrementalLLM(Ranker):
             left.remove(order[-1])
         return Ranking((*order, *left), (*origins, *[SEED] * len(left)), usage=usage)
 
-    def _seed_order(self, claim: str, candidates: Sequence[str]) -> tuple[list[int], Usage]:
-        """The cheap order that fills gaps, and its cost."""
-        reading_order = list(range(len(candidates)))
+    def plan(self, claim: str, candidates: Sequence[str]) -> Sequence[PlannedCall]:
+        """One call a position, reading order standing in for the picks."""
+        questions = (
+            _QUESTIONS[self.layout](claim, candidates, range(k))
+            for k in range(n_questions(len(candidates), self.depth))
+        )
+        return [PlannedCall(question.messages, EXPECTED_PICK_TOKENS) for question in questions]
+
+    def _filling_order(self, claim: str, candidates: Sequence[str]) -> tuple[list[int], Usage]:
+        """The order that fills gaps in this layout, and its cost."""
         if self.layout == PAPER:
-            return reading_order, Usage()
-        try:
-            seed = self.seed_ranker.rank(claim, candidates)
-        except RankerError:
-            return reading_order, Usage()
-        return list(seed.order), seed.usage
+            return list(range(len(candidates))), Usage()
+        return self._seed_order(claim, candidates)
 
     def _pick(
         self, claim: str, candidates: Sequence[str], chosen: Sequence[int]
     ) -> tuple[int | None, Usage]:
         """The position the model chooses next, None if it names none, and the cost."""
         question = _QUESTIONS[self.layout](claim, candidates, chosen)
-        n = len(question.options)
-        number, usage = ask(
+        return ask_pick(
             self.llm,
-            question.messages,
-            lambda reply: parse_pick(reply.text, n, question.used, reasoning=reply.reasoning),
-            max_tokens=PICK_TOKENS,
+            question,
+            len(candidates),
             attempts=self.attempts,
             temperature=self.temperature,
-            schema=ids_schema(n),
         )
-        return (None if number is None else question.options[number - 1]), usage
+
+
+def n_questions(n_candidates: int, depth: int) -> int:
+    """How many positions are asked for: the last one has one candidate left and never is."""
+    return max(0, min(depth or n_candidates, n_candidates - 1))
+
+
+def ask_pick(
+    llm: LLM, question: Question, n_candidates: int, *, attempts: int, temperature: float
+) -> tuple[int | None, Usage]:
+    """The position that the model chooses, None without a usable reply, and the cost.
+
+    The schema is for all numbers of the claim also where fewer are on offer, since a server caches
+    it with the prompt: a number beyond those on offer is asked again like any other wrong one.
+    Raises TransportError and PermanentError as they come.
+    """
+    n = len(question.options)
+    number, usage = ask(
+        llm,
+        question.messages,
+        lambda reply: parse_pick(reply.text, n, question.used, reasoning=reply.reasoning),
+        max_tokens=PICK_TOKENS,
+        attempts=attempts,
+        temperature=temperature,
+        schema=ids_schema(n_candidates),
+        prefix=question.prefix,
+    )
+    return (None if number is None else question.options[number - 1]), usage

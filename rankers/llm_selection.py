@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from rankers.asking import ask
-from rankers.base import Selector
+from rankers.base import PlannedCall, Selector
 from rankers.errors import BadInput, MalformedReply
 from rankers.llm import LLM, Reply
-from rankers.prompts import SELECTION_VERSION, ids_schema, selection_messages
+from rankers.prompts import SELECTION_VERSION, ids_schema, selection_messages, stable_prefix
 from rankers.replies import parse_ids
 from rankers.values import Selection
 
 #: Three tokens a number, and room for a short remark.
 _TOKENS_AT_LEAST = 256
+#: A guess at the tokens of a set: three numbers and what is around them.
+_EXPECTED_TOKENS = 12
 
 
 class LLMSelection(Selector):
@@ -24,7 +26,8 @@ class LLMSelection(Selector):
     Repeated numbers count once and the order of the reply means nothing. A reply without numbers,
     or with ones that no candidate has, is asked for again, ``attempts`` requests in all. Then the
     valid numbers of the last reply that had any count; without one ``fallback`` chooses and the
-    selection says so. A single candidate is the selection, without a question.
+    selection says so. A reply cut even with the larger budget ends the asking and counts for
+    nothing: half a set is no set. A single candidate is the selection, without a question.
     """
 
     name: ClassVar[str] = "llm_selection"
@@ -79,9 +82,16 @@ class LLMSelection(Selector):
             attempts=self.attempts,
             temperature=self.temperature,
             schema=ids_schema(n),
+            prefix=stable_prefix(claim, candidates),
         )
         chosen = numbers or valid
         if chosen:
             return Selection(tuple(sorted(k - 1 for k in chosen)), n, usage=usage)
         substitute = self.fallback.select(claim, candidates)
         return replace(substitute, is_fallback=True, usage=usage + substitute.usage)
+
+    def plan(self, claim: str, candidates: Sequence[str]) -> Sequence[PlannedCall]:
+        """One call, none for a single candidate."""
+        if len(candidates) <= 1:
+            return ()
+        return (PlannedCall(selection_messages(claim, candidates), _EXPECTED_TOKENS),)

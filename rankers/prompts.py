@@ -1,12 +1,16 @@
 """Prompt texts of the methods that ask an LLM, each with a version, and what fills them.
 
-Two layouts for choosing one sentence at a time:
+Two layouts for choosing one sentence at a time and for ordering all of them in one call:
 
 * ``stable``: what the reader needs, the claim and all candidates with their fixed numbers come
-  first and are the same bytes in every step, so that a server can reuse its work on them; the
+  first and are the same bytes in every request, so that a server can reuse its work on them; the
   question and the numbers already chosen come last.
-* ``paper``: the structure of the evidence-ranking paper (Appendix C.2): a first prompt of its own,
-  then the sentences already chosen as bullets and the remaining ones renumbered from 1.
+* ``paper``: the structure of the evidence-ranking paper (Appendix C.1 and C.2). One at a time: a
+  first prompt of its own, then the sentences already chosen as bullets and the remaining ones
+  renumbered from 1. All at once: a JSON object from number to text, so that the answer repeats
+  every sentence.
+
+A reranker sees a part of the candidates, numbered from 1, in a prompt of its own (C.3).
 
 Ids are written ``[k]``. The texts ask which sentences are *sufficient*, since that is what the
 measures look at. A change of any text below needs a new version.
@@ -25,9 +29,17 @@ STABLE = "stable"
 PAPER = "paper"
 LAYOUTS = (STABLE, PAPER)
 
-STABLE_VERSION = "next-stable-1"
-PAPER_VERSION = "next-paper-1"
-SELECTION_VERSION = "selection-1"
+SYSTEM = "system"
+USER = "user"
+TURNS = (SYSTEM, USER)
+
+STABLE_VERSION = "next-stable-2"
+PAPER_VERSION = "next-paper-2"
+SELECTION_VERSION = "selection-2"
+LIST_VERSION = "list-stable-1"
+PAPER_LIST_VERSION = "list-paper-1"
+FIRST_TOKEN_VERSION = "first-token-1"
+RERANK_VERSION = "rerank-1"
 
 CLAIM_LABEL = "Claim:"
 CANDIDATES_HEADING = "Candidate sentences:"
@@ -54,6 +66,19 @@ The reader sees one set of sentences, all at the same time. Choose the smallest 
 sufficient for the decision and leave out every sentence the decision does not need. Reply with a \
 list of numbers in square brackets, separated by commas, and nothing else."""
 
+LIST_QUESTION = """\
+The reader sees one sentence after another, in the order you give, and stops as soon as those seen \
+are sufficient. Order all {n} sentences so that this happens as early as possible: at each place, \
+put the sentence that, together with those before it, comes closest to being sufficient; behind a \
+sufficient start, put the most useful of the others. Name every number from 1 to {n} and none of \
+them twice. Reply with one list of numbers in square brackets, separated by commas, and nothing \
+else."""
+
+FIRST_TOKEN_QUESTION = """\
+The reader sees one sentence after another and stops as soon as those seen are sufficient. Choose \
+the sentence to show first: the one that comes closest to being sufficient by itself. This time \
+reply with its number alone, in digits, without brackets or any word."""
+
 PAPER_FIRST = """\
 Below are a claim and a numbered list of sentences. Choose the one sentence that does most, on its \
 own and explicitly, to settle whether the claim is supported or refuted. You must choose one, even \
@@ -67,10 +92,33 @@ claim explicitly and add something new. You must choose one, even if nothing is 
 
 PAPER_REMINDER = "Reply with the number of one sentence in square brackets and nothing else."
 
+PAPER_LIST = """\
+Below are a claim and a numbered list of sentences. Order all the sentences so that a reader who \
+goes through them from the top has seen, as early as possible, sentences that together are \
+sufficient to settle whether the claim is supported or refuted. Sentences that speak about the \
+claim explicitly and add something new come first, those that add nothing come last."""
+
+PAPER_LIST_REMINDER = """\
+Reply with one JSON object and nothing else. Its keys are all the numbers from 1 to {n}, each once \
+and in your order, and the value of each is the text of that sentence: {{"number": "text", ...}}"""
+
+RERANK_INSTRUCTIONS = """\
+You order sentences for a reader who has to decide whether a claim is supported or refuted. \
+Sentences are sufficient when, read together, they settle every part of the claim and leave \
+nothing to guess. The reader goes through your order from the start and stops as soon as the \
+sentences seen are sufficient, so put first those that together are sufficient, in as small a \
+number as possible, whether they speak for the claim or against it. A sentence that says again \
+what one before it says, or merely shares the topic, comes behind. Think first, between <think> \
+and </think>. Then give the order between <answer> and </answer>, with numbers in square brackets \
+and > between them."""
+
+RERANK_QUESTION = """\
+Order all {n} sentences above, the one to read first at the start. Name every number from 1 to {n} \
+and none of them twice, in the form <answer>[number] > [number] > ...</answer>"""
+
 CORRECTION = """\
 That reply cannot be used: {problem}. This is request {attempt} of at most {attempts}. Answer the \
-question above again, in exactly the form it asks for, with numbers in square brackets and no \
-other words."""
+question above again, in exactly the form it asks for and without any remark."""
 
 # A bracket that holds nothing but numbers, as footnote marks in encyclopedia text do.
 _BRACKETED_NUMBERS = re.compile(r"\[(\s*\d[\d\s,;.\-–]*)\]")
@@ -81,12 +129,13 @@ class Question:
     """One request for one sentence.
 
     ``options[k - 1]`` is the candidate position that number ``k`` stands for; ``used`` holds the
-    numbers that may not be chosen again.
+    numbers that may not be chosen again. ``prefix`` is what all requests of the claim begin with.
     """
 
     messages: tuple[Message, ...]
     options: tuple[int, ...]
     used: frozenset[int] = frozenset()
+    prefix: str | None = None
 
 
 def display(text: str) -> str:
@@ -115,8 +164,9 @@ def stable_question(claim: str, candidates: Sequence[str], chosen: Sequence[int]
     """The request for the sentence after ``chosen`` (positions, in order) in layout ``stable``."""
     numbers = [position + 1 for position in chosen]
     shown = " ".join(f"[{number}]" for number in numbers) or NOTHING_SHOWN
-    text = f"{stable_prefix(claim, candidates)}{NEXT_QUESTION}\n{SHOWN_LABEL} {shown}"
-    return Question((user(text),), tuple(range(len(candidates))), frozenset(numbers))
+    prefix = stable_prefix(claim, candidates)
+    text = f"{prefix}{NEXT_QUESTION}\n{SHOWN_LABEL} {shown}"
+    return Question((user(text),), tuple(range(len(candidates))), frozenset(numbers), prefix)
 
 
 def paper_question(claim: str, candidates: Sequence[str], chosen: Sequence[int]) -> Question:
@@ -136,6 +186,43 @@ def paper_question(claim: str, candidates: Sequence[str], chosen: Sequence[int])
 def selection_messages(claim: str, candidates: Sequence[str]) -> tuple[Message, ...]:
     """The request for one sufficient set; it shares its prefix with layout ``stable``."""
     return (user(stable_prefix(claim, candidates) + SELECTION_QUESTION),)
+
+
+def list_messages(claim: str, candidates: Sequence[str]) -> tuple[Message, ...]:
+    """The request for an order of all candidates; it shares its prefix with layout ``stable``."""
+    question = LIST_QUESTION.format(n=len(candidates))
+    return (user(stable_prefix(claim, candidates) + question),)
+
+
+def paper_list_messages(claim: str, candidates: Sequence[str]) -> tuple[Message, ...]:
+    """The request for an order of all candidates in layout ``paper`` (Appendix C.1)."""
+    parts = [
+        PAPER_LIST,
+        f"{CLAIM_LABEL} {display(claim)}",
+        f"{CANDIDATES_HEADING}\n{numbered(candidates)}",
+        PAPER_LIST_REMINDER.format(n=len(candidates)),
+    ]
+    return (user("\n\n".join(parts)),)
+
+
+def first_token_messages(claim: str, candidates: Sequence[str]) -> tuple[Message, ...]:
+    """The request whose reply begins with the number of the best first sentence."""
+    return (user(stable_prefix(claim, candidates) + FIRST_TOKEN_QUESTION),)
+
+
+def rerank_messages(claim: str, sentences: Sequence[str], turn: str) -> tuple[Message, ...]:
+    """The request for an order of some sentences, numbered from 1 (Appendix C.3).
+
+    ``turn`` says where the instructions go: a ``system`` turn, as rerankers were trained with, or
+    the ``user`` turn, for chat templates that know no other.
+    """
+    asked = (
+        f"{CLAIM_LABEL} {display(claim)}\n\n{CANDIDATES_HEADING}\n{numbered(sentences)}\n\n"
+        f"{RERANK_QUESTION.format(n=len(sentences))}"
+    )
+    if turn == USER:
+        return (user(f"{RERANK_INSTRUCTIONS}\n\n{asked}"),)
+    return ({"role": "system", "content": RERANK_INSTRUCTIONS}, user(asked))
 
 
 def correction_messages(
@@ -168,5 +255,5 @@ def ids_schema(n: int) -> Mapping[str, Any]:
 
 
 def user(text: str) -> Message:
-    """A user turn. All instructions go here, since some chat templates know no system turn."""
+    """A user turn. Instructions go here as a rule: some chat templates know no system turn."""
     return {"role": "user", "content": text}

@@ -6,7 +6,8 @@ an id, and no reply makes these functions fail in any other way than the documen
 Order of the steps: (1) find the answer text: closed think blocks are dropped, an open one means
 the reply was cut, and of several ``<answer>`` blocks the last that holds ids counts; (2) strict
 JSON, whole, in the last fenced block, or the last balanced piece of the text; where the reply was
-cut also an open list up to its last delimiter; (3) the longest run of bracketed ids; (4) nothing.
+cut also an open list up to its last delimiter, or the keys of an open object of texts; (3) the
+longest run of bracketed ids; (4) nothing.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ _THINK_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _ANSWER_BLOCK = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _OPEN_LIST = re.compile(r"\[([^\[\]{}]*)\Z")
+# A key, and its text up to the end of either the text or the reply.
+_KEYED = re.compile(
+    r'\s*"([0-9]{1,9})"\s*:\s*(?:"(?:[^"\\]|\\.)*(?:"\s*(?:,|\Z)|\\?\Z)|\Z)', re.DOTALL
+)
+_OPEN_KEY = re.compile(r'\s*(?:"[0-9]*"?\s*)?\Z')
+_OPEN_BRACE = re.compile(r'\{(?=\s*"[0-9])')
 _JSON_START = re.compile(r"[\[{]")
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
@@ -44,6 +51,8 @@ _QUOTED = rf'"?{_NUMBER}"?'
 _GROUP = re.compile(rf"\[\s*{_QUOTED}(?:\s*,\s*{_QUOTED})*\s*\]")
 _IN_GROUP = re.compile(_NUMBER)
 _INTEGER = re.compile(r"[0-9]{1,9}")
+# Blanks, brackets, and the signs that stand for a blank in some vocabularies.
+_AROUND_A_TOKEN = " \t\r\n[](){}\"'*#.,:\u2581\u0120\u010a"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,11 @@ def answer_text(text: str | None) -> str | None:
     return " ".join(kept)[-_MAX_CHARS:].lstrip()
 
 
+def number_of_token(token: str, n: int) -> int | None:
+    """The number 1..n that one token of a model states, blanks and brackets around it aside."""
+    return _as_id(token.strip(_AROUND_A_TOKEN), n)
+
+
 def is_json(text: str | None) -> bool:
     """Whether the whole text is one JSON list or object."""
     return isinstance(_load(text or ""), list)
@@ -174,8 +188,9 @@ def _find(text: str, n: int, was_cut: bool) -> list[Any]:
     fenced = _values(_load(fences[-1]), n) if fences else None
     if fenced is not None:
         return fenced
-    if was_cut and (open_list := _open_list(text)) is not None:
-        return open_list
+    start = (_open_list(text) or _open_object(text)) if was_cut else None
+    if start is not None:
+        return start
     embedded: list[Any] = []
     for value in _embedded(text):
         if not _is_bracketed_id(value) and (values := _values(value, n)) is not None:
@@ -243,6 +258,19 @@ def _open_list(text: str) -> list[Any] | None:
     parts = [part.strip().strip('"') for part in items[: cut + 1].split(",")]
     numbers = [part for part in parts if part]
     return numbers if numbers and all(map(_IN_GROUP.fullmatch, numbers)) else None
+
+
+def _open_object(text: str) -> list[Any] | None:
+    """The keys, in order, of an object of texts that was cut off; None if there is none."""
+    for brace in reversed(list(_OPEN_BRACE.finditer(text))):
+        keys: list[Any] = []
+        position = brace.end()
+        while (pair := _KEYED.match(text, position)) is not None:
+            keys.append(pair[1])
+            position = pair.end()
+        if keys and _OPEN_KEY.match(text, position):
+            return keys
+    return None
 
 
 def _longest_run(text: str, n: int) -> list[Any]:

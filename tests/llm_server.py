@@ -1,42 +1,41 @@
 """A scripted OpenAI-compatible server over real HTTP, for tests and for trying things out.
 
-It reads the prompts of ``rankers.prompts`` as a model would (claim, numbered sentences, what was
-already shown) and answers by word overlap, so the outcome of a whole run can be worked out by
-hand. It counts tokens, knows which part of a prompt it has seen before, and misbehaves as told::
+It answers the prompts of ``rankers.prompts`` by word overlap (``tests.overlap_rule``), so the
+outcome of a whole run can be worked out by hand. It counts tokens, knows which part of a prompt it
+has seen before, gives log probabilities when asked, and misbehaves as told::
 
     with LLMServer(script=[status(429, retry_after="1"), None]) as server:
         client = OpenAI(base_url=server.base_url, api_key="none")
 
-By hand: ``python -m tests.llm_server --port 8099 [--latency 0.2]``.
+By hand: ``python -m tests.llm_server --port 8099 [--latency 0.2] [--cache-block 1] [--log FILE]``.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import hashlib
 import json
-import re
 import socket
 import struct
 import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
-from rankers import prompts
+from tests.overlap_rule import answer, first_tokens, tokens, words
 
 MODEL = "overlap-1"
 #: Prefixes are remembered in blocks of so many tokens, as vLLM does.
 CACHE_BLOCK = 16
+#: How many blocks are remembered at least; about 100 bytes each.
+MOST_BLOCKS = 150_000
 
-_STOP_WORDS = frozenset(
-    re.findall(r"\w+", "a an and are as at by for from in is it of on the to was")
-)
-_NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 _UNSET: Any = object()
 _ports_used: set[int] = set()
 
@@ -52,6 +51,7 @@ class Act:
     content: Any = _UNSET
     finish_reason: str | None = "stop"
     reasoning: str | None = None
+    top_logprobs: Sequence[tuple[str, float]] | None = None
     usage: Any = _UNSET
     is_dropped: bool = False
     is_hanging: bool = False
@@ -62,6 +62,10 @@ class Act:
 class Request:
     """One recorded request: when it came (monotonic clock), its headers (names in lower case), its
     JSON body, and the port it came from, which tells one connection from another.
+
+    ``round`` is 1 for a request before the first answer, and otherwise one more than the highest
+    round of those answered before it came: the length of a chain of requests that waited for one
+    another.
     """
 
     path: str
@@ -69,6 +73,7 @@ class Request:
     body: dict[str, Any]
     at: float
     client_port: int = 0
+    round: int = 1
 
     @property
     def prompt(self) -> str:
@@ -122,24 +127,12 @@ def no_content() -> Act:
     return say(None)
 
 
-def reasoning_only(text: str = "Let me compare [1] and [2] first") -> Act:
-    """Thinking that used up the whole limit."""
-    return say(None, reasoning=text, finish_reason="length")
+def empty() -> Act:
+    """An empty string."""
+    return say("")
 
 
-def truncated(content: str = "Sentence [1] says") -> Act:
-    """An answer that ran into the token limit."""
-    return say(content, finish_reason="length")
-
-
-def prose() -> Act:
-    """Digits, years, and no answer."""
-    return say("I looked at all 5 sentences; the 2 from 1990 seem best.")
-
-
-def fenced_json(ids: Sequence[int]) -> Act:
-    """JSON in a code fence after a remark."""
-    return say(f"Here you are:\n```json\n{json.dumps({'ids': list(ids)})}\n```")
+# Orders, good and bad.
 
 
 def pick(*numbers: int) -> Act:
@@ -147,74 +140,110 @@ def pick(*numbers: int) -> Act:
     return say(" ".join(f"[{number}]" for number in numbers))
 
 
-def empty() -> Act:
-    """An empty string."""
-    return say("")
+def run(*numbers: int) -> Act:
+    """An order as rerankers write it: [3] > [1]."""
+    return say(_run(numbers))
 
 
-def words(text: str) -> frozenset[str]:
-    """Lower-cased words without the commonest ones."""
-    return frozenset(re.findall(r"\w+", text.lower())) - _STOP_WORDS
+def fenced_json(ids: Sequence[int]) -> Act:
+    """JSON in a code fence after a remark."""
+    return say(f"Here you are:\n```json\n{json.dumps({'ids': list(ids)})}\n```")
 
 
-def overlap_pick(claim: str, sentences: dict[int, str], shown: Sequence[str]) -> int:
-    """The number whose sentence shares most claim words that no shown one has; ties: the lowest.
-
-    When none adds anything, the most shared words count.
-    """
-    wanted = words(claim)
-    open_words = wanted - frozenset[str]().union(*map(words, shown))
-    return min(
-        sentences,
-        key=lambda k: (
-            -len(words(sentences[k]) & open_words),
-            -len(words(sentences[k]) & wanted),
-            k,
-        ),
-    )
+def prose() -> Act:
+    """Digits, years, and no answer."""
+    return say("I looked at all 5 sentences; the 2 from 1990 seem best.")
 
 
-def overlap_selection(claim: str, sentences: dict[int, str]) -> list[int]:
-    """Greedy picks while each adds a claim word; at least one."""
-    chosen: list[int] = []
-    left = dict(sentences)
-    wanted = words(claim)
-    while left:
-        number = overlap_pick(claim, left, [sentences[k] for k in chosen])
-        covered = frozenset[str]().union(*(words(sentences[k]) for k in chosen))
-        if chosen and not words(sentences[number]) & (wanted - covered):
-            break
-        chosen.append(number)
-        del left[number]
-    return sorted(chosen)
+def prose_before(*numbers: int) -> Act:
+    """A remark with a number of its own, then an order."""
+    return say(f"I rank the 5 passages: {_run(numbers)}")
 
 
-def answer(prompt: str, as_json: bool = False) -> str:
-    """The answer to a prompt of ``rankers.prompts``; an apology to any other."""
-    claim = re.search(rf"^{re.escape(prompts.CLAIM_LABEL)} (.*)$", prompt, re.MULTILINE)
-    sentences = {int(number): text for number, text in _NUMBERED.findall(prompt)}
-    if claim is None or not sentences:
-        return "I am sorry, I do not understand the question."
-    if prompts.SELECTION_QUESTION in prompt:
-        ids = overlap_selection(claim[1], sentences)
-        shown_as = ", ".join(map(str, ids))
-    else:
-        shown, left = _already_shown(prompt, sentences)
-        ids = [overlap_pick(claim[1], left, shown)]
-        shown_as = str(ids[0])
-    return json.dumps({"ids": ids}) if as_json else f"[{shown_as}]"
+def prose_behind(*numbers: int) -> Act:
+    """An order, then a remark with numbers."""
+    return say(f"{_run(numbers)}\nSee also Doc: 5, page 3 of 1990.")
 
 
-def _already_shown(prompt: str, sentences: dict[int, str]) -> tuple[list[str], dict[int, str]]:
-    """Texts already shown, and the sentences that are left, in either layout."""
-    line = re.search(rf"^{re.escape(prompts.SHOWN_LABEL)} (.*)$", prompt, re.MULTILINE)
-    if line is not None:
-        numbers = [int(number) for number in re.findall(r"\[(\d+)\]", line[1])]
-        left = {k: text for k, text in sentences.items() if k not in numbers}
-        return [sentences[number] for number in numbers], left
-    _, heading, rest = prompt.partition(prompts.USED_HEADING)
-    bullets = rest.partition(prompts.REMAINING_HEADING)[0] if heading else ""
-    return re.findall(r"^- (.*)$", bullets, re.MULTILINE), sentences
+def decimals() -> Act:
+    """Scores where ids belong."""
+    return say("3.1 > 2")
+
+
+def words_as_ids(*names: str) -> Act:
+    """Ids of another kind, such as random letters."""
+    return say(" > ".join(names))
+
+
+def keyed(texts: dict[Any, str]) -> Act:
+    """A JSON object from id to text, as the paper's prompt asks for."""
+    return say(json.dumps({str(key): text for key, text in texts.items()}))
+
+
+# Replies that were cut.
+
+
+def reasoning_only(text: str = "Let me compare [1] and [2] first") -> Act:
+    """Thinking that used up the whole limit."""
+    return say(None, reasoning=text, finish_reason="length")
+
+
+def json_as_reasoning(*numbers: int) -> Act:
+    """The constrained answer in the field for thinking, and no content."""
+    return say(None, reasoning=json.dumps({"order": list(numbers)}))
+
+
+def open_think(text: str = "maybe [7] or 1990") -> Act:
+    """Thinking without an end, and nothing that says so."""
+    return say(f"<think>{text}")
+
+
+def truncated(content: str = "Sentence [1] says") -> Act:
+    """An answer that ran into the token limit."""
+    return say(content, finish_reason="length")
+
+
+def cut_list(*numbers: int, rest: str = "") -> Act:
+    """The start of a JSON list; ``rest`` is what is there of the next number."""
+    return truncated('{"order":[' + "".join(f"{number}," for number in numbers) + rest)
+
+
+def blank_loop(*numbers: int) -> Act:
+    """The start of a JSON list, and blank lines until the token limit."""
+    start = "".join(f" {number}," for number in numbers)
+    return truncated('{"order": [' + start.strip() + "\n" * 500)
+
+
+# What servers say instead of an answer.
+
+
+def limit_reached() -> Act:
+    """A refusal for now, with numbers in its words."""
+    return status(429, "Limit 10, Used 7, Requested 3")
+
+
+def schema_refused() -> Act:
+    """A refusal of a word in the JSON schema."""
+    return status(400, "Invalid schema for response_format: 'uniqueItems' is not permitted")
+
+
+def top_tokens(*likeliest: tuple[str, float]) -> Act:
+    """One token, and these alternatives to it with their log probabilities."""
+    return say(likeliest[0][0], finish_reason="length", top_logprobs=likeliest)
+
+
+def unknown_cache(content: str, prompt_tokens: int = 9, completion_tokens: int = 2) -> Act:
+    """An answer with token counts that say nothing about cached ones."""
+    usage = {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "prompt_tokens_details": None,
+    }
+    return say(content, usage=usage)
+
+
+def _run(numbers: Sequence[int]) -> str:
+    return " > ".join(f"[{number}]" for number in numbers)
 
 
 def embedding(text: str, dimensions: int = 64) -> list[float]:
@@ -225,9 +254,39 @@ def embedding(text: str, dimensions: int = 64) -> list[float]:
     return vector
 
 
-def tokens(text: str) -> list[str]:
-    """A simple stand-in for a tokenizer: words and single signs."""
-    return re.findall(r"\w+|[^\w\s]", text)
+class PrefixCache:
+    """Which prefixes were seen before, in blocks of tokens as vLLM keeps them.
+
+    Blocks of one token give the exact length of the longest common prefix. When there are too many,
+    those not used for longest are forgotten.
+    """
+
+    def __init__(self, block: int, most: int = MOST_BLOCKS):
+        self.block = block
+        self.most = most
+        self._recent: set[int] = set()
+        self._older: set[int] = set()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._recent | self._older)
+
+    def use(self, sent: Sequence[str]) -> int:
+        """How many tokens at the start are known, in whole blocks; from now on all blocks are."""
+        chains, chain = [], 0
+        for start in range(0, len(sent) - self.block + 1, self.block):
+            chain = hash((chain, *sent[start : start + self.block]))
+            chains.append(chain)
+        with self._lock:
+            n_known = 0
+            for chain in chains:
+                if chain not in self._recent and chain not in self._older:
+                    break
+                n_known += 1
+            self._recent.update(chains)
+            if len(self._recent) > self.most:
+                self._older, self._recent = self._recent, set()
+        return n_known * self.block
 
 
 class LLMServer:
@@ -235,8 +294,10 @@ class LLMServer:
 
     ``script`` says what to do with each chat request: a list is used up in order of arrival (None
     and everything after its end: a good answer), a callable is asked each time. ``latency`` is
-    added to every good answer. ``requests`` holds all chat requests in order of arrival;
-    ``most_at_once`` is the largest number that were open at the same time.
+    added to every good answer. ``requests`` holds all chat requests in order of arrival, unless
+    ``keeps_requests`` is off; ``most_at_once`` is the largest number that were open at the same
+    time, ``n_rounds`` the highest ``Request.round``. ``log`` gets a JSON line a chat completion:
+    Unix time, SHA-256 of the request's body, prompt tokens, cached ones, tokens of the answer.
     """
 
     def __init__(
@@ -247,16 +308,22 @@ class LLMServer:
         host: str = "127.0.0.1",
         port: int = 0,
         cache_block: int = CACHE_BLOCK,
+        log: TextIO | None = None,
+        keeps_requests: bool = True,
     ):
         self.script = script
         self.latency = latency
-        self.cache_block = cache_block
+        self.log = log
+        self.keeps_requests = keeps_requests
         self.requests: list[Request] = []
+        self.n_requests = 0
+        self.n_rounds = 0
         self.embedding_script: Sequence[Act | None] = ()
         self.embedding_bodies: list[dict[str, Any]] = []
         self.most_at_once = 0
         self._n_open = 0
-        self._prefixes: set[int] = set()
+        self._rounds_answered = 0
+        self._prefixes = PrefixCache(cache_block)
         self._lock = threading.Lock()
         self.stopping = threading.Event()
         self._http = ThreadingHTTPServer((host, port), _handler_for(self))
@@ -289,16 +356,20 @@ class LLMServer:
         self._http.server_close()
         self._thread.join()
 
-    def record(self, request: Request) -> Act | None:
-        """Note a chat request and decide what happens to it."""
+    def record(self, request: Request) -> tuple[Request, Act | None]:
+        """Note a chat request, give it its round, and decide what happens to it."""
         with self._lock:
-            self.requests.append(request)
+            request = replace(request, round=self._rounds_answered + 1)
+            self.n_requests += 1
+            self.n_rounds = max(self.n_rounds, request.round)
+            if self.keeps_requests:
+                self.requests.append(request)
             self._n_open += 1
             self.most_at_once = max(self.most_at_once, self._n_open)
             if callable(self.script):
-                return self.script(request)
-            k = len(self.requests) - 1
-            return self.script[k] if k < len(self.script) else None
+                return request, self.script(request)
+            k = self.n_requests - 1
+            return request, self.script[k] if k < len(self.script) else None
 
     def record_embedding(self, body: dict[str, Any]) -> Act | None:
         """Note a request for embeddings; ``embedding_script`` is used up in order of arrival."""
@@ -307,6 +378,11 @@ class LLMServer:
             k = len(self.embedding_bodies) - 1
             return self.embedding_script[k] if k < len(self.embedding_script) else None
 
+    def answered(self, request: Request) -> None:
+        """A chat request is about to get its answer, whatever it is."""
+        with self._lock:
+            self._rounds_answered = max(self._rounds_answered, request.round)
+
     def done(self) -> None:
         """A chat request has been dealt with."""
         with self._lock:
@@ -314,18 +390,22 @@ class LLMServer:
 
     def completion(self, request: Request, act: Act) -> dict[str, Any]:
         """The JSON of a chat completion, by the rule or with the fields that ``act`` sets."""
-        content = act.content
+        content, reason = act.content, act.finish_reason
         if content is _UNSET:
             content = answer(request.prompt, "response_format" in request.body)
+            reason = "length" if request.body.get("max_tokens") == 1 else reason
         message: dict[str, Any] = {"role": "assistant", "content": content}
         if act.reasoning is not None:
             message["reasoning_content"] = act.reasoning
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        if request.body.get("logprobs"):
+            choice["logprobs"] = _logprobs(request, act)
         completion = {
-            "id": f"chatcmpl-{len(self.requests)}",
+            "id": f"chatcmpl-{self.n_requests}",
             "object": "chat.completion",
             "created": int(time.time()),
             "model": request.body.get("model", MODEL),
-            "choices": [{"index": 0, "message": message, "finish_reason": act.finish_reason}],
+            "choices": [choice],
         }
         said = f"{content if isinstance(content, str) else ''} {act.reasoning or ''}"
         usage = self._usage(request, said) if act.usage is _UNSET else act.usage
@@ -335,20 +415,43 @@ class LLMServer:
         """Token counts; cached tokens are whole blocks of a prefix that was answered before."""
         turns = request.body["messages"]
         sent = [token for turn in turns for token in [turn["role"], *tokens(turn["content"])]]
-        n_cached, chain = 0, 0
-        with self._lock:
-            for start in range(0, len(sent) - self.cache_block + 1, self.cache_block):
-                chain = hash((chain, tuple(sent[start : start + self.cache_block])))
-                if chain in self._prefixes and n_cached == start:
-                    n_cached = start + self.cache_block
-                self._prefixes.add(chain)
+        n_cached = self._prefixes.use(sent)
         n_said = len(tokens(said))
+        if self.log is not None:
+            self._write_line(request, len(sent), n_cached, n_said)
         return {
             "prompt_tokens": len(sent),
             "completion_tokens": n_said,
             "total_tokens": len(sent) + n_said,
             "prompt_tokens_details": {"cached_tokens": n_cached},
         }
+
+    def _write_line(self, request: Request, n_sent: int, n_cached: int, n_said: int) -> None:
+        body = json.dumps(request.body, sort_keys=True).encode()
+        line = {
+            "time": time.time(),
+            "key": hashlib.sha256(body).hexdigest(),
+            "prompt_tokens": n_sent,
+            "cached_tokens": n_cached,
+            "completion_tokens": n_said,
+        }
+        assert self.log is not None
+        with self._lock:
+            self.log.write(json.dumps(line) + "\n")
+            self.log.flush()
+
+
+def _logprobs(request: Request, act: Act) -> dict[str, Any] | None:
+    """The log probabilities of the first token, as many alternatives as were asked for.
+
+    A scripted answer without any says null, as servers do that know the field but not the numbers.
+    """
+    count = request.body.get("top_logprobs", 0)
+    found = first_tokens(request.prompt, count) if act.content is _UNSET else act.top_logprobs
+    if not found:
+        return None
+    top = [{"token": token, "logprob": value, "bytes": None} for token, value in found[:count]]
+    return {"content": [{**top[0], "top_logprobs": top}]} if top else {"content": []}
 
 
 def _encoded(body: dict[str, Any], vector: list[float]) -> Any:
@@ -391,7 +494,7 @@ def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
             if not is_chat:
                 self._send(400, {"error": {"message": "not a chat request with a user turn"}})
                 return
-            act = server.record(request)
+            request, act = server.record(request)
             try:
                 self._play(request, act or Act(delay=server.latency))
             finally:
@@ -423,7 +526,9 @@ def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            server.stopping.wait(act.delay)
+            if act.delay:
+                server.stopping.wait(act.delay)
+            server.answered(request)
             if act.drip:
                 self._drip(act.drip)
             elif act.body is not None:
@@ -465,8 +570,24 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8099)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument(
+        "--cache-block", type=int, default=CACHE_BLOCK, help="tokens in a block of cached prefix"
+    )
+    parser.add_argument("--log", type=Path, help="file that gets a JSON line for each answer")
     options = parser.parse_args()
-    with LLMServer(host=options.host, port=options.port, latency=options.latency) as server:
+    if options.cache_block < 1:
+        parser.error("--cache-block must be at least 1")
+    with ExitStack() as stack:
+        log = stack.enter_context(options.log.open("a")) if options.log else None
+        server = LLMServer(
+            host=options.host,
+            port=options.port,
+            latency=options.latency,
+            cache_block=options.cache_block,
+            log=log,
+            keeps_requests=False,
+        )
+        stack.enter_context(server)
         print(f"OPENAI_BASE_URL={server.base_url} OPENAI_MODEL={MODEL}", flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

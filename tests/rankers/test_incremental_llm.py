@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from rankers.base import Ranker
-from rankers.endpoint import LLMSettings
 from rankers.errors import BadInput, PermanentError, RankerError, TransportError
 from rankers.incremental import IncrementalLLM
 from rankers.llm import LLM, request_key
@@ -18,53 +15,27 @@ from rankers.prompts import stable_prefix
 from rankers.store import FileStore, MemoryStore
 from rankers.values import Ranking, Usage
 from tests import llm_server
-from tests.llm_server import LLMServer, Request, overlap_pick, pick, say, status
+from tests.llm_server import LLMServer, Request, pick, say, status
+from tests.overlap_rule import overlap_pick, tokens
+from tests.rankers.llm_cast import (
+    CANDIDATES,
+    CLAIM,
+    ORDER,
+    QUICK,
+    Backwards,
+    Broken,
+    Fixed,
+    llm_at,
+)
 from tests.shared_data import DATA, needs_data
 
-CLAIM = "Anna Smith wrote the novel Winter in Paris in 1931"
-# Claim words: anna smith wrote novel winter paris 1931 (stop words out).
-CANDIDATES = [
-    "Anna Smith was a writer.",  # anna smith
-    "The novel Winter appeared in 1931.",  # novel winter 1931
-    "She lived in Paris.",  # paris
-    "Cats sleep.",
-    "Anna Smith wrote Winter in Paris.",  # anna smith wrote winter paris
-]
-# By hand: 4 has five words; 1 adds novel and 1931; then nothing is new and the most words in all
-# come first: 0 (two), 2 (one), 3 (none).
-ORDER = (4, 1, 0, 2, 3)
-QUICK = LLMSettings(timeout=5, backoff=0.01, backoff_cap=0.02, tries=3)
-
-
-class Backwards(Ranker):
-    """A seed order unlike any other: from the last to the first."""
-
-    name: ClassVar[str] = "backwards"
-
-    def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
-        return Ranking.judged(range(len(candidates))[::-1])
-
-
-class CatsFirst(Ranker):
-    """A seed order whose first sentence no sensible answer would name."""
-
-    name: ClassVar[str] = "cats_first"
-
-    def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
-        return Ranking.judged((3, 4, 2, 1, 0))
-
-
-class Broken(Ranker):
-    name: ClassVar[str] = "broken"
-
-    def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
-        raise RankerError("no vectors")
+# A seed order whose first sentence no sensible answer would name.
+CATS_FIRST = Fixed((3, 4, 2, 1, 0))
 
 
 def ranker_at(server: LLMServer, store: Any = None, settings=QUICK, **fields: Any):
     fields.setdefault("seed_ranker", Backwards())
-    llm = LLM("m", base_url=server.base_url, store=store, settings=settings)
-    return IncrementalLLM(llm, **fields)
+    return IncrementalLLM(llm_at(server, settings, store=store), **fields)
 
 
 @pytest.mark.parametrize("layout", ["stable", "paper"])
@@ -113,7 +84,7 @@ def test_usage_adds_up_over_the_steps_and_prefixes_are_cached():
         usage = ranker_at(server, depth=0).rank(CLAIM, CANDIDATES).usage
     with LLMServer() as server:
         paper = ranker_at(server, depth=0, layout="paper").rank(CLAIM, CANDIDATES).usage
-    prefix = len(llm_server.tokens(stable_prefix(CLAIM, CANDIDATES)))
+    prefix = len(tokens(stable_prefix(CLAIM, CANDIDATES)))
     assert usage.calls == paper.calls == 4
     assert usage.completion_tokens == 4 * 3  # "[", number, "]"
     assert usage.cached_prompt_tokens >= 3 * (prefix - llm_server.CACHE_BLOCK)
@@ -160,7 +131,7 @@ def test_an_unusable_reply_is_asked_for_again(bad: llm_server.Act):
 def test_corrections_replace_one_another_and_stop_at_the_budget():
     script = [pick(9), pick(8), llm_server.prose(), llm_server.empty(), pick(7)]
     with LLMServer(script) as server:
-        ranking = ranker_at(server, depth=0, seed_ranker=CatsFirst()).rank(CLAIM, CANDIDATES)
+        ranking = ranker_at(server, depth=0, seed_ranker=CATS_FIRST).rank(CLAIM, CANDIDATES)
         asked = server.bodies[:5]
         assert len(server.requests) == 5 + 3
     assert [len(body["messages"]) for body in asked] == [1, 3, 3, 3, 3]
@@ -211,7 +182,7 @@ def test_a_reply_cut_twice_costs_its_position_without_corrections():
         return llm_server.reasoning_only() if is_first else None
 
     with LLMServer(cut_first) as server:
-        ranking = ranker_at(server, depth=2, seed_ranker=CatsFirst()).rank(CLAIM, CANDIDATES)
+        ranking = ranker_at(server, depth=2, seed_ranker=CATS_FIRST).rank(CLAIM, CANDIDATES)
         assert len(server.requests) == 3
     assert ranking.order == (3, 4, 2, 1, 0)
     assert ranking.origins == ("fallback", "judged", "seed", "seed", "seed")
@@ -287,7 +258,7 @@ def test_name_model_version_and_parameters_say_what_made_a_ranking():
     assert (stable.name, stable.model, stable.prompt_version) == (
         "incremental_llm",
         "m",
-        "next-stable-1",
+        "next-stable-2",
     )
     assert stable.params == {
         "layout": "stable",
@@ -296,7 +267,7 @@ def test_name_model_version_and_parameters_say_what_made_a_ranking():
         "temperature": 0.0,
         "seed_order": "backwards()",
     }
-    assert paper.prompt_version == "next-paper-1"
+    assert paper.prompt_version == "next-paper-2"
     assert paper.params["seed_order"] == "document_order"
     json.dumps(stable.params)
 

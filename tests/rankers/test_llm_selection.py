@@ -153,7 +153,7 @@ def test_name_model_version_and_parameters_say_what_made_a_selection():
     assert (selector.name, selector.model, selector.prompt_version) == (
         "llm_selection",
         "m",
-        "selection-1",
+        "selection-2",
     )
     assert selector.params == {"attempts": 2, "temperature": 0.0, "fallback": "first_two()"}
     json.dumps(selector.params)

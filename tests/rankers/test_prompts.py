@@ -13,8 +13,12 @@ from rankers import prompts
 from rankers.prompts import (
     correction_messages,
     display,
+    first_token_messages,
     ids_schema,
+    list_messages,
+    paper_list_messages,
     paper_question,
+    rerank_messages,
     selection_messages,
     stable_prefix,
     stable_question,
@@ -44,9 +48,37 @@ def test_all_steps_of_the_stable_layout_share_their_prefix_byte_for_byte():
     ]
 
 
-def test_the_selection_shares_the_prefix_too():
-    text = _text(selection_messages(CLAIM, CANDIDATES))
-    assert text.startswith(stable_prefix(CLAIM, CANDIDATES))
+@pytest.mark.parametrize("messages", [selection_messages, list_messages, first_token_messages])
+def test_all_questions_but_the_papers_share_the_prefix(messages):
+    prefix = stable_prefix(CLAIM, CANDIDATES)
+    text = _text(messages(CLAIM, CANDIDATES))
+    assert text.startswith(prefix)
+    assert CLAIM not in text.removeprefix(prefix)
+    assert stable_question(CLAIM, CANDIDATES, []).prefix == prefix
+    assert paper_question(CLAIM, CANDIDATES, []).prefix is None
+
+
+def test_the_question_for_a_list_says_how_many_numbers_there_are():
+    assert "Name every number from 1 to 4 " in _text(list_messages(CLAIM, CANDIDATES))
+
+
+def test_the_papers_list_asks_for_an_object_from_number_to_text():
+    text = _text(paper_list_messages(CLAIM, CANDIDATES))
+    assert text.startswith(prompts.PAPER_LIST)
+    assert f"Claim: {CLAIM}\n\nCandidate sentences:\n[1] Anna Smith was a writer.\n" in text
+    assert "all the numbers from 1 to 4, each once" in text
+    assert text.endswith('{"number": "text", ...}')
+
+
+def test_a_reranker_gets_its_instructions_in_the_turn_asked_for():
+    system, user = rerank_messages(CLAIM, CANDIDATES, "system")
+    assert system == {"role": "system", "content": prompts.RERANK_INSTRUCTIONS}
+    text = _text(rerank_messages(CLAIM, CANDIDATES, "user"))
+    assert text == f"{prompts.RERANK_INSTRUCTIONS}\n\n{user['content']}"
+    assert "[4] Winter is a novel.\n\nOrder all 4 sentences" in text
+    # The form of the answer is shown without any number that could be read as one.
+    asked = text.replace("\n".join(re.findall(r"^\[\d.*$", text, re.MULTILINE)), "")
+    assert not re.search(r"\[\d+\]", asked)
 
 
 def test_the_stable_layout_keeps_numbers_and_names_those_used():
@@ -85,8 +117,13 @@ def test_every_prompt_asks_for_sufficiency():  # W28
         *selection_messages(CLAIM, CANDIDATES),
         *paper_question(CLAIM, CANDIDATES, []).messages,
         *paper_question(CLAIM, CANDIDATES, [0]).messages,
+        *list_messages(CLAIM, CANDIDATES),
+        *paper_list_messages(CLAIM, CANDIDATES),
+        *first_token_messages(CLAIM, CANDIDATES),
+        *rerank_messages(CLAIM, CANDIDATES, "user"),
     ]
-    assert len(asked) == 4
+    assert len(asked) == 8
+    assert not any("relevant" in message["content"] for message in asked)
     assert all("sufficient" in message["content"] for message in asked)
 
 
@@ -94,6 +131,8 @@ def test_every_prompt_asks_for_sufficiency():  # W28
 def test_the_claim_is_shown_as_it_is(claim: str):  # W28
     assert f"Claim: {claim}\n" in stable_prefix(claim, CANDIDATES)
     assert f"Claim: {claim}\n" in _text(paper_question(claim, CANDIDATES, []).messages)
+    assert f"Claim: {claim}\n" in _text(paper_list_messages(claim, CANDIDATES))
+    assert f"Claim: {claim}\n" in _text(rerank_messages(claim, CANDIDATES, "user"))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +172,13 @@ def test_a_long_bad_reply_is_cut_in_the_correction():
     messages = stable_question(CLAIM, CANDIDATES, []).messages
     turns = correction_messages(messages, "blah " * 5000, "no number", 2, 5)
     assert len(turns[1]["content"]) == 400
+
+
+def test_a_correction_asks_for_the_form_of_the_question_whatever_it_is():
+    for messages in (list_messages(CLAIM, CANDIDATES), paper_list_messages(CLAIM, CANDIDATES)):
+        turn = correction_messages(messages, "[1]", "it leaves out [2]", 2, 5)[-1]["content"]
+        assert "in exactly the form it asks for" in turn
+        assert "square brackets" not in turn
 
 
 def test_the_schema_depends_on_the_number_of_candidates_only():  # B28

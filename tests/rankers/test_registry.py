@@ -7,6 +7,7 @@ import pytest
 import rankers
 from rankers.base import Ranker, Selector
 from rankers.errors import BadInput, UnknownMethod
+from rankers.llm import LLM
 from rankers.params import split_pairs
 from rankers.registry import METHODS, calls_for, method_needs
 
@@ -21,6 +22,17 @@ def test_every_offline_method_is_what_its_entry_says(name):
     assert dict(method.params) == {param.name: param.default for param in info.params}
     assert (method.model is not None) == ("embedder" in info.needs)
     assert all(f"{param.name}=" in repr(method) for param in info.params)
+
+
+@pytest.mark.parametrize("name", sorted(LLM_METHODS))
+def test_every_llm_method_is_what_its_entry_says(name):
+    info, method = METHODS[name], rankers.build(name, llm=LLM("m"))
+    assert (method.name, method.model) == (name, "m")
+    assert isinstance(method, Ranker if info.kind == "ranker" else Selector)
+    defaults = {param.name: param.default for param in info.params}
+    assert {key: method.params[key] for key in defaults} == defaults
+    assert method.prompt_version
+    assert len(method.prompt_version) <= 60
 
 
 def test_parameters_may_be_text_from_a_command_line():
@@ -42,6 +54,11 @@ def test_parameters_may_be_text_from_a_command_line():
         ("top_k", {"base": "top_k"}, "base must be one of document_order, .*, not 'top_k'"),
         ("top_k", {"base": "none"}, "base must be one of"),
         ("incremental_llm", {"layout": "wide"}, "layout must be one of stable, paper"),
+        ("llm", {"answer": "letter"}, "answer must be one of list, first_token"),
+        ("one_pass_repair", {"ahead": "4"}, "ahead must be a whole number from 0 to 3"),
+        ("reranker", {"group": "1"}, "group must be a whole number, at least 2"),
+        ("reranker", {"keep": "0"}, "keep must be a whole number, at least 1"),
+        ("reranker", {"tournament": "cup"}, "tournament must be one of groups, paper"),
     ],
 )
 def test_a_wrong_parameter_says_what_is_allowed(name, params, message):
@@ -79,6 +96,12 @@ def test_call_counts():
     assert [calls_for("incremental_llm", n) for n in (0, 1, 2, 7, 40)] == [0, 0, 1, 6, 6]
     assert calls_for("incremental_llm", 40, {"depth": "0"}) == 39
     assert [calls_for("llm_selection", n) for n in (1, 2, 40)] == [0, 1, 1]
+    assert [calls_for("llm", n) for n in (0, 1, 2, 40)] == [0, 0, 1, 1]
+    assert [calls_for("one_pass_repair", n) for n in (1, 2, 40)] == [0, 2, 19]
+    assert calls_for("one_pass_repair", 40, {"ahead": "0"}) == 7
+    assert [calls_for("reranker", n) for n in (1, 20, 34, 60)] == [0, 1, 2, 4]
+    assert calls_for("reranker", 42, {"tournament": "paper"}) == 23
+    assert calls_for("top_k", 42, {"base": "reranker"}) == 3
     assert calls_for("coverage", 40) == 0
 
 

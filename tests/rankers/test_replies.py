@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankers.errors import MalformedReply, TruncatedReply
-from rankers.replies import Parsed, answer_text, is_json, parse_ids, parse_pick
+from rankers.replies import (
+    Parsed,
+    answer_text,
+    is_json,
+    number_of_token,
+    parse_ids,
+    parse_pick,
+)
 
 
 def ids(text: str | None, n: int, **fields: str | None) -> tuple[int, ...]:
@@ -64,6 +71,25 @@ def test_an_open_list_of_a_reply_that_was_not_cut_is_nothing():
 def test_a_cut_list_counts_more_than_an_earlier_closed_one():
     text = 'First thoughts: [1, 2]. Final: {"order": [3, 1, '
     assert ids(text, 4, finish_reason="length") == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"3": "a, \\"b\\" [1]", "1": "te', (3, 1)),
+        ('{"3": "a", "1":', (3, 1)),
+        ('{"3": "a", "1"', (3,)),  # the number may have lost digits
+        ('{"3": "a", "1', (3,)),
+        ('{"3": "a",', (3,)),
+        ('{"3": "ends in a backslash \\', (3,)),
+        ('First {"1": "a", "2": "b"}. Better: {"3": "a", "2": "b", "1', (3, 2)),
+        ('{"3": "a", "1": "b"} and then', (3, 1)),  # closed: read as it is
+        ('{"why": "x", "3": "a', ()),
+        ('{"3": 1, "2": ', ()),
+    ],
+)
+def test_a_cut_object_of_texts_keeps_the_keys_it_had(text: str, expected: tuple[int, ...]):
+    assert ids(text, 4, finish_reason="length") == expected
 
 
 def test_a_complete_order_is_ok_even_if_the_reply_was_cut_behind_it():
@@ -241,6 +267,31 @@ def test_a_pick_in_the_reasoning_field_counts_only_as_json():
     assert parse_pick(None, 4, reasoning='{"ids": [3]}') == 3
     with pytest.raises(MalformedReply):
         parse_pick(None, 4, reasoning="so it is [3]")
+
+
+@pytest.mark.parametrize(
+    ("token", "number"),
+    [
+        ("10", 10),
+        (" 1", 1),
+        ("[3", 3),
+        ("3]", 3),
+        ("\u01203", 3),
+        ("\u25817", 7),
+        ("3.", 3),
+        ("03", 3),
+        ("13", None),
+        ("0", None),
+        ("-1", None),
+        ("3.0", None),
+        ("²", None),
+        ("٣", None),
+        ("The", None),
+        ("", None),
+    ],
+)
+def test_a_token_is_a_number_with_nothing_but_blanks_and_brackets_around_it(token, number):  # B2
+    assert number_of_token(token, 12) == number
 
 
 def test_think_tags_in_any_case_and_spelling_are_dropped():

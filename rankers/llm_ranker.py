@@ -1,0 +1,56 @@
+"""What rankers that ask an LLM share: the model, the budget, and the order that fills gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rankers.base import Ranker
+from rankers.errors import BadInput, RankerError
+from rankers.llm import LLM
+from rankers.values import JUDGED, Ranking, Usage
+
+
+class LLMRanker(Ranker):
+    """A ranker with an LLM, at most ``attempts`` requests a question, and a cheap seed order."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        *,
+        seed_ranker: Ranker,
+        attempts: int,
+        temperature: float,
+        problems: Sequence[str] = (),
+    ):
+        """Raises BadInput for ``problems`` that a subclass has found, and for its own, together."""
+        found = list(problems)
+        if attempts < 1:
+            found.append(f"attempts: {attempts} is below 1")
+        if found:
+            raise BadInput(found)
+        self.llm = llm
+        self.model = llm.model
+        self.seed_ranker = seed_ranker
+        self.attempts = attempts
+        self.temperature = temperature
+
+    def _seed_order(self, claim: str, candidates: Sequence[str]) -> tuple[list[int], Usage]:
+        """The cheap order that fills gaps (reading order where it fails), and its cost."""
+        try:
+            seed = self.seed_ranker.rank(claim, candidates)
+        except RankerError:
+            return list(range(len(candidates))), Usage()
+        return list(seed.order), seed.usage
+
+
+def without(order: Sequence[int], taken: Sequence[int]) -> list[int]:
+    """``order`` without the positions in ``taken``."""
+    gone = set(taken)
+    return [position for position in order if position not in gone]
+
+
+def filled(judged: Sequence[int], seed: Sequence[int], origin: str, usage: Usage) -> Ranking:
+    """The positions ``judged``, then the rest of the order ``seed`` with this origin."""
+    rest = without(seed, judged)
+    origins = (*[JUDGED] * len(judged), *[origin] * len(rest))
+    return Ranking((*judged, *rest), origins, usage=usage)
