@@ -16,9 +16,10 @@ from rankers import describe as describing
 from rankers import evaluate as evaluating
 from rankers.base import Ranker, Selector
 from rankers.convert import convert
+from rankers.embedders import is_paid, make_embedder
 from rankers.errors import BadInput
 from rankers.formats import NOTICE_WORDS
-from rankers.method_info import MODEL
+from rankers.method_info import EMBEDDER, MODEL
 from rankers.params import split_pairs
 from rankers.registry import (
     METHODS,
@@ -32,6 +33,7 @@ from rankers.registry import (
 )
 from rankers.resume import finished_ids
 from rankers.run import ClaimsFile, run, survey
+from rankers.store import FileStore
 
 RESPONSES_SUFFIX = ".responses"
 
@@ -138,16 +140,26 @@ def evaluate_rankings(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Selector:
-    """The method; what an LLM answers is kept beside OUT, so that it is paid for once."""
-    llm = None
-    if MODEL in method_needs(arguments.method, values):
-        from rankers.llm import LLM
-        from rankers.store import FileStore
+    """The method; what a server answers is kept beside OUT, so that it is paid for once."""
+    from rankers.llm import LLM
 
-        LLM.from_environment(arguments.model)  # refuses before the store's file is made
+    needs = method_needs(arguments.method, values)
+    # Whatever is refused is refused before the store's file is made.
+    if MODEL in needs:
+        LLM.from_environment(arguments.model)
+    if EMBEDDER in needs:
+        make_embedder(arguments.embedder)
+    store = None
+    if MODEL in needs or (EMBEDDER in needs and is_paid(arguments.embedder)):
         store = FileStore(arguments.output + RESPONSES_SUFFIX)
-        llm = LLM.from_environment(arguments.model, store=store)
-    return build(arguments.method, embedder=arguments.embedder, params=values, llm=llm)
+    return build(
+        arguments.method,
+        model=arguments.model,
+        embedder=arguments.embedder,
+        params=values,
+        llm=LLM.from_environment(arguments.model, store=store) if MODEL in needs else None,
+        store=store,
+    )
 
 
 def _dry_run(arguments: argparse.Namespace, values: dict[str, Any], claims: ClaimsFile) -> str:

@@ -19,7 +19,7 @@ def test_every_offline_method_is_what_its_entry_says(name):
     assert method.name == name
     assert isinstance(method, Ranker if info.kind == "ranker" else Selector)
     assert dict(method.params) == {param.name: param.default for param in info.params}
-    assert (method.model is not None) == ("embedder" in info.needs)
+    assert (method.model is not None) == bool({"embedder", "local_model"} & set(info.needs))
     assert all(f"{param.name}=" in repr(method) for param in info.params)
 
 
