@@ -45,7 +45,8 @@ def _load(kind: str, name: str, load: Callable[[str, str], Any]) -> Any:
         words = " ".join(str(error).split())[:_MOST_WORDS] or type(error).__name__
         raise MissingDependency(
             f"the {kind} {name!r} cannot be loaded ({words}): give a name from the Hugging Face "
-            "hub, which has to be reachable the first time, or a folder that holds the model"
+            "hub, which has to be reachable the first time, or a folder that holds the model; all "
+            f"that reads it comes with {INSTALL}"
         ) from error
 
 

@@ -7,8 +7,10 @@ import pytest
 import rankers
 from rankers.base import Ranker, Selector
 from rankers.errors import BadInput, UnknownMethod
+from rankers.llm import LLM
 from rankers.params import split_pairs
 from rankers.registry import METHODS, calls_for, method_needs
+from rankers.store import MemoryStore
 
 LLM_METHODS = {name for name, info in METHODS.items() if "model" in info.needs}
 
@@ -73,6 +75,26 @@ def test_top_k_needs_what_its_base_needs():
     assert method_needs("top_k") == ("embedder",)
     assert method_needs("top_k", {"base": "bm25"}) == ()
     assert "model" in method_needs("top_k", {"base": "incremental_llm"})
+
+
+def test_a_paid_embedder_keeps_its_vectors_where_told_or_with_the_llm(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    ours, the_llms = MemoryStore(), MemoryStore()
+    llm = LLM("m", base_url="http://localhost:1/v1", store=the_llms)
+    seeded = rankers.build("incremental_llm", llm=llm, embedder="openai:e")
+    assert seeded.seed_ranker.embedder.store is the_llms
+    assert (
+        rankers.build("coverage", llm=llm, store=ours, embedder="openai:e").embedder.store is ours
+    )
+    top_k = rankers.build("top_k", store=ours, embedder="openai:e")
+    assert top_k.base.embedder.store is ours
+
+
+def test_top_k_of_a_local_model_takes_its_name_and_gold_is_a_need():
+    base = {"base": "incremental_nli"}
+    assert rankers.build("top_k", model="some/model", params=base).model == "some/model"
+    assert method_needs("top_k", base) == ("local_model",)
+    assert method_needs("top_k", {"base": "gold_first"}) == ("gold",)
 
 
 def test_call_counts():
