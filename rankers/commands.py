@@ -19,9 +19,10 @@ from rankers import official_rankings, plots, tables
 from rankers.base import Ranker, Selector
 from rankers.compare import DRAWS, SEED, compare
 from rankers.convert import Bounds, check_options, convert, pages_for
+from rankers.embedders import is_paid, make_embedder
 from rankers.errors import BadInput
 from rankers.formats import NOTICE_WORDS, Pages
-from rankers.method_info import MODEL
+from rankers.method_info import EMBEDDER, MODEL
 from rankers.params import split_pairs
 from rankers.registry import (
     METHODS,
@@ -35,6 +36,7 @@ from rankers.registry import (
 )
 from rankers.resume import finished_ids
 from rankers.run import ClaimsFile, run, survey
+from rankers.store import FileStore
 
 RESPONSES_SUFFIX = ".responses"
 
@@ -205,16 +207,26 @@ def _unused_by_comparison(arguments: argparse.Namespace) -> list[str]:
 
 
 def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Selector:
-    """The method; what an LLM answers is kept beside OUT, so that it is paid for once."""
-    llm = None
-    if MODEL in method_needs(arguments.method, values):
-        from rankers.llm import LLM
-        from rankers.store import FileStore
+    """The method; what a server answers is kept beside OUT, so that it is paid for once."""
+    from rankers.llm import LLM
 
-        LLM.from_environment(arguments.model)  # refuses before the store's file is made
+    needs = method_needs(arguments.method, values)
+    # Whatever is refused is refused before the store's file is made.
+    if MODEL in needs:
+        LLM.from_environment(arguments.model)
+    if EMBEDDER in needs:
+        make_embedder(arguments.embedder)
+    store = None
+    if MODEL in needs or (EMBEDDER in needs and is_paid(arguments.embedder)):
         store = FileStore(arguments.output + RESPONSES_SUFFIX)
-        llm = LLM.from_environment(arguments.model, store=store)
-    return build(arguments.method, embedder=arguments.embedder, params=values, llm=llm)
+    return build(
+        arguments.method,
+        model=arguments.model,
+        embedder=arguments.embedder,
+        params=values,
+        llm=LLM.from_environment(arguments.model, store=store) if MODEL in needs else None,
+        store=store,
+    )
 
 
 def _dry_run(arguments: argparse.Namespace, values: dict[str, Any], claims: ClaimsFile) -> str:

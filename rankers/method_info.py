@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankers.base import Ranker, Selector
 from rankers.embedders import Embedder, make_embedder
 from rankers.params import Param
+from rankers.store import ResponseStore
 
 if TYPE_CHECKING:
     from rankers.llm import LLM
@@ -23,15 +24,20 @@ GOLD = "gold"
 
 @dataclass(frozen=True)
 class Options:
-    """Names of a model and an embedder, or an LLM that is there already."""
+    """Names of a model and an embedder, or an LLM that is there already.
+
+    ``store`` keeps what an embedder is answered by a server; without one, the LLM's does.
+    """
 
     model: str | None = None
     embedder: str | None = None
     llm: LLM | None = None
+    store: ResponseStore | None = None
 
     def make_embedder(self) -> Embedder:
         """Return the named embedder, the default one without a name."""
-        return make_embedder(self.embedder)
+        store = self.llm.store if self.store is None and self.llm is not None else self.store
+        return make_embedder(self.embedder, store)
 
     def make_llm(self) -> LLM:
         """Return the LLM given, else one from the environment. Raises MissingDependency."""

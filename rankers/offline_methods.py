@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rankers import coverage as cover
+from rankers.base import Ranker
 from rankers.bm25 import BM25
+from rankers.cross_encoder import CrossEncoderScorer
 from rankers.fixed import DocumentOrder, Random
-from rankers.method_info import EMBEDDER, MethodInfo
+from rankers.gold import GoldFirst
+from rankers.method_info import EMBEDDER, GOLD, LOCAL_MODEL, MethodInfo, Options
+from rankers.nli import DEPTH, NLI, TOP, IncrementalNLI
 from rankers.params import Param
 from rankers.similarity import IncrementalSimilarity, Similarity
 
@@ -26,6 +33,17 @@ _REPEAT = Param(
 _SHARE = Param(
     "share", float, cover.SHARE, "share of the coverable weight to reach", minimum=0, maximum=1
 )
+_TOP = Param("top", int, TOP, "sentences for either label that decide between them", minimum=1)
+_DEPTH = Param("depth", int, DEPTH, "positions chosen step by step; 0 for all", minimum=0)
+
+
+def _nli(params: Mapping[str, Any], options: Options) -> Ranker:
+    return NLI(CrossEncoderScorer(options.model), **params)
+
+
+def _incremental_nli(params: Mapping[str, Any], options: Options) -> Ranker:
+    return IncrementalNLI(CrossEncoderScorer(options.model), **params)
+
 
 RANKERS = (
     MethodInfo(
@@ -72,6 +90,29 @@ RANKERS = (
         lambda params, options: cover.Coverage(options.make_embedder(), **params),
         needs=(EMBEDDER,),
         params=(_THRESHOLD, _WEIGHT, _REPEAT),
+    ),
+    MethodInfo(
+        "nli",
+        "ranker",
+        "how far a sentence alone entails or contradicts the claim",
+        _nli,
+        needs=(LOCAL_MODEL,),
+        params=(_TOP,),
+    ),
+    MethodInfo(
+        "incremental_nli",
+        "ranker",
+        "how far a sentence and all chosen ones entail or contradict the claim",
+        _incremental_nli,
+        needs=(LOCAL_MODEL,),
+        params=(_TOP, _DEPTH),
+    ),
+    MethodInfo(
+        "gold_first",
+        "ranker",
+        "the best possible order: the smallest gold set, then reading order",
+        lambda params, options: GoldFirst(),
+        needs=(GOLD,),
     ),
 )
 

@@ -13,6 +13,7 @@ from rankers.base import Method, Ranker, Selector
 from rankers.errors import BadInput, UnknownMethod
 from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL, MethodInfo, Options
 from rankers.params import Param, parse_params
+from rankers.store import ResponseStore
 from rankers.top_k import TopK
 
 
@@ -23,16 +24,18 @@ def build(
     embedder: str | None = None,
     params: Mapping[str, Any] | None = None,
     llm: Any = None,
+    store: ResponseStore | None = None,
 ) -> Ranker | Selector:
     """Build the method ``name``; values of ``params`` may be text from a command line.
 
     ``llm`` (a ``rankers.llm.LLM``) is used as it is; without one, a method that needs a model
     makes it from the environment and ``model``. ``model`` and ``embedder`` are ignored by methods
-    that use none (see ``unused_options``). Raises UnknownMethod, BadInput for a wrong parameter or
-    embedder, MissingDependency when no model is named anywhere.
+    that use none (see ``unused_options``). ``store`` keeps the vectors of an embedder that asks a
+    server; without one, the store of ``llm`` does. Raises UnknownMethod, BadInput for a wrong
+    parameter or embedder, MissingDependency when no model is named anywhere.
     """
     values = method_params(name, params)
-    return METHODS[name].builder(values, Options(model, embedder, llm))
+    return METHODS[name].builder(values, Options(model, embedder, llm, store))
 
 
 def method_info(name: str) -> MethodInfo:
@@ -105,7 +108,7 @@ def name_of(method: str, model: str | None) -> str:
 
 
 def _top_k(params: Mapping[str, Any], options: Options) -> TopK:
-    base = build(params["base"], model=options.model, embedder=options.embedder, llm=options.llm)
+    base = METHODS[params["base"]].builder(method_params(params["base"]), options)
     assert isinstance(base, Ranker)  # method_params has refused anything else
     return TopK(base, k=params["k"])
 

@@ -505,7 +505,7 @@ def _handler_for(server: LLMServer) -> type[BaseHTTPRequestHandler]:
             body = json.loads(data)
             texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
             act = server.record_embedding(body)
-            if act is not None and act.status != 200:
+            if act is not None and act.body is not None:
                 self._send(act.status, act.body, act.headers)
                 return
             items = [

@@ -10,6 +10,7 @@ from rankers.errors import BadInput, UnknownMethod
 from rankers.llm import LLM
 from rankers.params import split_pairs
 from rankers.registry import METHODS, calls_for, method_needs
+from rankers.store import MemoryStore
 
 LLM_METHODS = {name for name, info in METHODS.items() if "model" in info.needs}
 
@@ -20,7 +21,7 @@ def test_every_offline_method_is_what_its_entry_says(name):
     assert method.name == name
     assert isinstance(method, Ranker if info.kind == "ranker" else Selector)
     assert dict(method.params) == {param.name: param.default for param in info.params}
-    assert (method.model is not None) == ("embedder" in info.needs)
+    assert (method.model is not None) == bool({"embedder", "local_model"} & set(info.needs))
     assert all(f"{param.name}=" in repr(method) for param in info.params)
 
 
@@ -90,6 +91,26 @@ def test_top_k_needs_what_its_base_needs():
     assert method_needs("top_k") == ("embedder",)
     assert method_needs("top_k", {"base": "bm25"}) == ()
     assert "model" in method_needs("top_k", {"base": "incremental_llm"})
+
+
+def test_a_paid_embedder_keeps_its_vectors_where_told_or_with_the_llm(monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1/v1")
+    ours, the_llms = MemoryStore(), MemoryStore()
+    llm = LLM("m", base_url="http://localhost:1/v1", store=the_llms)
+    seeded = rankers.build("incremental_llm", llm=llm, embedder="openai:e")
+    assert seeded.seed_ranker.embedder.store is the_llms
+    assert (
+        rankers.build("coverage", llm=llm, store=ours, embedder="openai:e").embedder.store is ours
+    )
+    top_k = rankers.build("top_k", store=ours, embedder="openai:e")
+    assert top_k.base.embedder.store is ours
+
+
+def test_top_k_of_a_local_model_takes_its_name_and_gold_is_a_need():
+    base = {"base": "incremental_nli"}
+    assert rankers.build("top_k", model="some/model", params=base).model == "some/model"
+    assert method_needs("top_k", base) == ("local_model",)
+    assert method_needs("top_k", {"base": "gold_first"}) == ("gold",)
 
 
 def test_call_counts():

@@ -1,0 +1,155 @@
+"""An embedder that asks an OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankers.embedders.base import Embedder
+from rankers.embedders.batches import batches
+from rankers.endpoint import Endpoint
+from rankers.errors import MalformedReply
+from rankers.store import ResponseStore
+
+Vector = NDArray[np.float64]
+
+#: Small enough for servers of one's own, which often take no more than 32 texts.
+_BATCH_TEXTS = 32
+#: Far below the 300,000 tokens that OpenAI takes in one request.
+_BATCH_CHARACTERS = 200_000
+#: Vectors kept in memory; of 1,536 dimensions they take 120 MB.
+_MOST_IN_MEMORY = 10_000
+
+
+class OpenAIEmbedder(Embedder):
+    """Vectors from the embeddings address of a server, each text asked for once.
+
+    Every answer is committed to ``store``, where there is one, before it is used. Texts without a
+    visible character are not sent, since servers refuse them; they have the zero vector.
+    Safe to share between threads; two that need the same new text at the same moment both ask.
+    """
+
+    kind = "openai"
+
+    def __init__(self, model: str, endpoint: Endpoint, store: ResponseStore | None = None):
+        self.model = model
+        self.name = f"{self.kind}:{model}"
+        self.store = store
+        self._endpoint = endpoint
+        self._memory: dict[str, Vector] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_environment(cls, model: str, *, store: ResponseStore | None = None) -> OpenAIEmbedder:
+        """An embedder at OPENAI_BASE_URL, with the key and the settings that an LLM would have.
+
+        Raises MissingDependency without a key that is needed, BadInput for a bad setting.
+        """
+        from rankers.llm import LLM
+
+        llm = LLM.from_environment(model)
+        key = os.environ.get("OPENAI_API_KEY") or "none"
+        return cls(model, EmbeddingEndpoint(llm.base_url, key, llm.settings), store)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return (n, d) vectors; d is 0 when no text has a visible character.
+
+        Raises TransportError, PermanentError with the server's words, or MalformedReply.
+        """
+        found = self._vectors([text for text in dict.fromkeys(texts) if text.strip()])
+        sizes = {vector.size for vector in found.values()} or {0}
+        if len(sizes) > 1:
+            raise MalformedReply(
+                f"{self.name} gave vectors of {' and '.join(map(str, sorted(sizes)))} numbers: the "
+                "model behind this name has changed; keep its answers in a new file"
+            )
+        rows = np.zeros((len(texts), sizes.pop()))
+        for row, text in zip(rows, texts, strict=True):
+            if text in found:
+                row[:] = found[text]
+        return rows
+
+    def _vectors(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """The vector of every text, asked for where it is not known."""
+        found = {text: known for text in texts if (known := self._known(text)) is not None}
+        missing = [text for text in texts if text not in found]
+        for batch in batches(missing, most=_BATCH_TEXTS, characters=_BATCH_CHARACTERS):
+            asked = [missing[i] for i in batch]
+            for text, vector in zip(asked, self._ask(asked), strict=True):
+                if self.store is not None:
+                    self.store.put(self._key(text), {"embedding": vector.tolist()})
+                self._remember(text, vector)
+                found[text] = vector
+        return found
+
+    def _known(self, text: str) -> Vector | None:
+        vector = self._memory.get(text)
+        if vector is None and self.store is not None:
+            stored = self.store.get(self._key(text))
+            if stored is not None:
+                vector = np.array(stored["embedding"], dtype=np.float64)
+                self._remember(text, vector)
+        return vector
+
+    def _remember(self, text: str, vector: Vector) -> None:
+        """Keep the vector in memory in place of the oldest one."""
+        with self._lock:
+            if len(self._memory) >= _MOST_IN_MEMORY:
+                del self._memory[next(iter(self._memory))]
+            self._memory[text] = vector
+
+    def _key(self, text: str) -> str:
+        from rankers.llm import request_key
+
+        return request_key({"model": self.model, "input": text}, 0)
+
+    def _ask(self, texts: list[str]) -> list[Vector]:
+        body = {"model": self.model, "input": texts, "encoding_format": "float"}
+        return _vectors_in(self._endpoint.send(body), len(texts))
+
+
+class EmbeddingEndpoint(Endpoint):
+    """An endpoint whose requests go to the embeddings address, with the same retries and limits."""
+
+    def _client(self) -> Any:
+        # Endpoint posts to chat.completions of its client; here that name leads to the embeddings.
+        return SimpleNamespace(chat=SimpleNamespace(completions=super()._client().embeddings))
+
+
+def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
+    """The n vectors of a server's answer in the order asked for, which ``index`` tells.
+
+    Raises MalformedReply when the answer holds anything else.
+    """
+    raw = json.dumps(answer)[:2000]
+    data = answer.get("data")
+    items = data if isinstance(data, list) else []
+    rows = {
+        item.get("index", place): item.get("embedding")
+        for place, item in enumerate(items)
+        if isinstance(item, Mapping)
+    }
+    if len(items) != n or set(rows) != set(range(n)):
+        raise MalformedReply(
+            f"the server was asked for {n} embeddings and answered with {len(rows)}", raw
+        )
+    return [_vector(rows[place], raw) for place in range(n)]
+
+
+def _vector(value: Any, raw: str) -> Vector:
+    try:
+        vector = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        vector = np.array([])
+    if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
+        raise MalformedReply(
+            "the server's answer holds an embedding that is no list of numbers", raw
+        )
+    return vector
