@@ -9,12 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import importing, participant, ranking
+from bench import importing, imports, metrics, participant, ranking, similarity
 
 MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
     "ranking": ranking.measure,
+    "similarity": similarity.measure,
+    "metrics": metrics.measure,
+    "imports": imports.measure,
 }
 
 
