@@ -9,15 +9,28 @@ from __future__ import annotations
 import argparse
 import sys
 
-from bench import importing, imports, metrics, participant, ranking, similarity
+from bench import (
+    importing,
+    imports,
+    llm_run,
+    metrics,
+    participant,
+    prompt_tokens,
+    quality,
+    ranking,
+    similarity,
+)
 
 MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
-    "ranking": ranking.measure,
-    "similarity": similarity.measure,
-    "metrics": metrics.measure,
     "imports": imports.measure,
+    "ranking": ranking.measure,
+    "metrics": metrics.measure,
+    "similarity": similarity.measure,
+    "llm_run": llm_run.measure,
+    "prompt_tokens": prompt_tokens.measure,
+    "quality": quality.measure,
 }
 
 

@@ -10,6 +10,7 @@ import heapq
 import os
 import random
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -42,11 +43,13 @@ def measure() -> Iterator[str]:
         with server_process(LATENCY) as server:
             store = FileStore(Path(folder) / "answers")
             method = build("incremental_llm", params={"depth": DEPTH}, llm=server.llm(store))
+            cpu_before = time.process_time()
             wall = seconds_of(
                 lambda: reports.append(
                     run(method, claims, Path(folder) / "out.jsonl", concurrency=CONCURRENCY)
                 )
             )
+            cpu = time.process_time() - cpu_before
     report = reports[0]
     assert (report.written, report.failed, report.fallbacks) == (N_CLAIMS, 0, 0), report
     calls = Counter(answered.claim for answered in server.log)
@@ -57,6 +60,8 @@ def measure() -> Iterator[str]:
         f"time: ideal {ideal:.2f} s, wall {wall:.2f} s, ratio {wall / ideal:.3f} "
         f"{goal(f'{GOAL_RATIO:.2f}', wall <= GOAL_RATIO * ideal)}"
     )
+    each = cpu / calls.total() * 1000
+    yield f"CPU of the run: {each:.1f} ms a call, {cpu / wall:.0%} of the wall time"
 
 
 def makespan(seconds: Iterable[float], n_lanes: int) -> float:
