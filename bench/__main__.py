@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from bench import (
     importing,
@@ -34,10 +35,11 @@ MEASUREMENTS = {
 }
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the named measurements, all without a name; 2 for an unknown one."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS))
-    names = parser.parse_args().names or list(MEASUREMENTS)
+    names = parser.parse_args(argv).names or list(MEASUREMENTS)
     for name in names:
         if name not in MEASUREMENTS:
             parser.error(f"unknown measurement {name!r}: use {', '.join(MEASUREMENTS)}")
