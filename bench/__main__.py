@@ -7,6 +7,7 @@ the same run, and that is what to compare.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 
@@ -43,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in names:
         if name not in MEASUREMENTS:
             parser.error(f"unknown measurement {name!r}: use {', '.join(MEASUREMENTS)}")
+    # A library that sets up logging when imported would have every request reported.
+    logging.basicConfig(level=logging.WARNING)
     for name in names:
         for line in MEASUREMENTS[name]():
             print(f"{name}: {line}", flush=True)

@@ -7,19 +7,20 @@ and runs in a process of its own; answers are kept on disk before they are used,
 from __future__ import annotations
 
 import heapq
-import os
+import importlib
 import random
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench.figures import goal, seconds_of
+from bench.figures import goal
 from bench.llm_server import server_process
 from rankers.formats import write_claims
 from rankers.registry import build
-from rankers.run import RunReport, run
+from rankers.run import run
 from rankers.store import FileStore
 from rankers.values import Claim
 
@@ -31,37 +32,47 @@ LATENCY = 0.2
 CONCURRENCY = 32
 
 
+@dataclass(frozen=True)
+class TimedRun:
+    """Wall and CPU seconds of a run, and the number of calls that the server saw by claim."""
+
+    wall: float
+    cpu: float
+    calls: Counter[str]
+
+
 def measure() -> Iterator[str]:
     """Run ``incremental_llm`` over generated claims; libraries and vectors are loaded before."""
-    os.environ["SUFFICE_LLM_CONCURRENCY"] = str(CONCURRENCY)
-    reports: list[RunReport] = []
-    with tempfile.TemporaryDirectory(prefix="suffice-bench-") as folder:
-        claims = Path(folder) / "claims.jsonl"
-        with claims.open("w", encoding="utf-8") as stream:
-            write_claims(claims_like_real_ones(N_CLAIMS), stream)
-        _load()
-        with server_process(LATENCY) as server:
-            store = FileStore(Path(folder) / "answers")
-            method = build("incremental_llm", params={"depth": DEPTH}, llm=server.llm(store))
-            cpu_before = time.process_time()
-            wall = seconds_of(
-                lambda: reports.append(
-                    run(method, claims, Path(folder) / "out.jsonl", concurrency=CONCURRENCY)
-                )
-            )
-            cpu = time.process_time() - cpu_before
-    report = reports[0]
-    assert (report.written, report.failed, report.fallbacks) == (N_CLAIMS, 0, 0), report
-    calls = Counter(answered.claim for answered in server.log)
-    assert len(calls) == N_CLAIMS, f"the server saw {len(calls)} claims"
-    ideal = makespan((n * LATENCY for n in calls.values()), CONCURRENCY)
+    _load()
+    timed = timed_run()
+    ideal = makespan((n * LATENCY for n in timed.calls.values()), CONCURRENCY)
+    n_calls, wall = timed.calls.total(), timed.wall
     yield (
-        f"{N_CLAIMS} claims, {calls.total()} calls of {LATENCY * 1000:.0f} ms, {CONCURRENCY} at a "
+        f"{N_CLAIMS} claims, {n_calls} calls of {LATENCY * 1000:.0f} ms, {CONCURRENCY} at a "
         f"time: ideal {ideal:.2f} s, wall {wall:.2f} s, ratio {wall / ideal:.3f} "
         f"{goal(f'{GOAL_RATIO:.2f}', wall <= GOAL_RATIO * ideal)}"
     )
-    each = cpu / calls.total() * 1000
-    yield f"CPU of the run: {each:.1f} ms a call, {cpu / wall:.0%} of the wall time"
+    each = timed.cpu / n_calls * 1000
+    yield f"CPU of the run: {each:.1f} ms a call, {timed.cpu / wall:.0%} of the wall time"
+
+
+def timed_run() -> TimedRun:
+    """One run against a fresh server, from the claims file to the last record."""
+    with tempfile.TemporaryDirectory(prefix="suffice-bench-") as name:
+        folder = Path(name)
+        claims = folder / "claims.jsonl"
+        with claims.open("w", encoding="utf-8") as stream:
+            write_claims(claims_like_real_ones(N_CLAIMS), stream)
+        with server_process(LATENCY) as server:
+            llm = server.llm(FileStore(folder / "answers"), CONCURRENCY)
+            method = build("incremental_llm", params={"depth": DEPTH}, llm=llm)
+            wall, cpu = time.perf_counter(), time.process_time()
+            report = run(method, claims, folder / "out.jsonl", concurrency=CONCURRENCY)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    assert (report.written, report.failed, report.fallbacks) == (N_CLAIMS, 0, 0), report
+    calls = Counter(answered.claim for answered in server.log)
+    assert len(calls) == N_CLAIMS, f"the server saw {len(calls)} claims"
+    return TimedRun(wall, cpu, calls)
 
 
 def makespan(seconds: Iterable[float], n_lanes: int) -> float:
@@ -92,6 +103,6 @@ def claims_like_real_ones(n: int) -> Iterator[Claim]:
 
 def _load() -> None:
     """Load what the first claim of a process would load."""
-    import openai  # noqa: F401
+    importlib.import_module("openai")
 
     build("coverage").rank("A first claim.", ["One sentence.", "Another sentence."])

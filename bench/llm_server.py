@@ -39,9 +39,10 @@ class ServerProcess:
     base_url: str
     log: list[Answered] = field(default_factory=list)
 
-    def llm(self, store: ResponseStore | None = None) -> LLM:
-        """The client for this server, set up from the environment as a run does it."""
-        return LLM.from_environment(MODEL, store=store, base_url=self.base_url, api_key="none")
+    def llm(self, store: ResponseStore | None = None, concurrency: int = 1) -> LLM:
+        """The client for this server, set up from an environment as a run does it."""
+        environ = {"OPENAI_BASE_URL": self.base_url, "SUFFICE_LLM_CONCURRENCY": str(concurrency)}
+        return LLM.from_environment(MODEL, store=store, environ=environ)
 
 
 @contextmanager
