@@ -7,24 +7,45 @@ the same run, and that is what to compare.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
+from collections.abc import Sequence
 
-from bench import importing, participant, ranking
+from bench import (
+    importing,
+    imports,
+    llm_run,
+    metrics,
+    participant,
+    prompt_tokens,
+    quality,
+    ranking,
+    similarity,
+)
 
 MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
+    "imports": imports.measure,
     "ranking": ranking.measure,
+    "metrics": metrics.measure,
+    "similarity": similarity.measure,
+    "llm_run": llm_run.measure,
+    "prompt_tokens": prompt_tokens.measure,
+    "quality": quality.measure,
 }
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the named measurements, all without a name; 2 for an unknown one."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MEASUREMENTS))
-    names = parser.parse_args().names or list(MEASUREMENTS)
+    names = parser.parse_args(argv).names or list(MEASUREMENTS)
     for name in names:
         if name not in MEASUREMENTS:
             parser.error(f"unknown measurement {name!r}: use {', '.join(MEASUREMENTS)}")
+    # A library that sets up logging when imported would have every request reported.
+    logging.basicConfig(level=logging.WARNING)
     for name in names:
         for line in MEASUREMENTS[name]():
             print(f"{name}: {line}", flush=True)
