@@ -256,17 +256,20 @@ def _storable(text: str) -> str:
 
 def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
     """The ranker or selector behind a condition. Raises RankerError."""
+    # Embeddings from a server are paid for as well, so the store is there for every method.
+    store = DatabaseStore()
     llm = None
     if MODEL in method_needs(condition.method, condition.params):
         from rankers.llm import LLM
 
-        llm = LLM.from_environment(condition.model or None, store=DatabaseStore())
+        llm = LLM.from_environment(condition.model or None, store=store)
     return rankers.build(
         condition.method,
         model=condition.model or None,
         embedder=condition.embedder or None,
         params=condition.params,
         llm=llm,
+        store=store,
     )
 
 

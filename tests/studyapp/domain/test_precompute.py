@@ -246,3 +246,47 @@ def test_one_of_many_workers_gets_a_job(bells):
     precompute.queue_jobs(study)
     leases = in_threads(lambda _: precompute.take_job(bells[0]), 6)
     assert sum(lease is not None for lease in leases) == 1
+
+
+def run_condition(study, bells, name):
+    """Compute one condition's results of a study, by its jobs."""
+    for job in jobs_of(study).filter(condition__name=name):
+        assert precompute.run_job(job.pk), PrecomputeJob.objects.get(pk=job.pk).error
+
+
+def test_gold_sets_are_shown_to_methods_that_say_they_need_them(draft, bells):
+    add_condition(draft, "best", "incremental", "gold_first")
+    add_condition(draft, "best-set", "all_at_once", "top_k", params={"base": "gold_first", "k": 1})
+    precompute.queue_jobs(draft)
+    run_condition(draft, bells, "best")
+    run_condition(draft, bells, "best-set")
+    for ranking in Ranking.objects.filter(condition__name="best"):
+        smallest = min((gold.members for gold in ranking.claim.gold_sets.all()), key=len)
+        assert ranking.order[: len(smallest)] == smallest
+        assert ranking.claim.selections.get().selected == smallest[:1]
+
+
+def test_no_other_method_sees_label_or_gold(draft, bells, monkeypatch):
+    seen = []
+
+    class Curious(rankers.Ranker):
+        name = "document_order"
+
+        def rank(self, claim, candidates):
+            return rankers.Ranking.judged(range(len(candidates)))
+
+        def rank_claim(self, claim):
+            seen.append(claim)
+            return super().rank_claim(claim)
+
+    monkeypatch.setattr(precompute, "build_method", lambda condition: Curious())
+    precompute.queue_jobs(draft)
+    assert precompute.run_job(bells[0])
+    (claim,) = seen
+    assert (claim.label, claim.gold_sets, claim.titles, dict(claim.meta)) == ("", (), None, {})
+
+
+def test_a_local_model_is_kept_with_its_condition(draft):
+    condition = add_condition(draft, "nli", "incremental", "nli", model="some/model")
+    assert condition.model == "some/model"
+    assert add_condition(draft, "words", "incremental", "bm25", model="some/model").model == ""
