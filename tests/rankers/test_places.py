@@ -256,7 +256,7 @@ def test_what_somebody_else_put_in_its_place_is_not_used(
     else:
         name.mkdir()
         name.chmod(0o777)
-    with pytest.raises(MissingDependency, match="not a folder of this user.*SUFFICE_LLM_PLACES"):
+    with pytest.raises(MissingDependency, match=r"not a folder of this user.*SUFFICE_LLM_PLACES"):
         with place(f"{ADDRESS}/{trap}", 1):
             pass
     assert list(elsewhere.iterdir()) == []

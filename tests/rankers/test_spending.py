@@ -198,7 +198,7 @@ def test_prices_are_read_from_one_text():
 
 @pytest.mark.parametrize("text", ["", "1", "1,2", "1,2,3,4", "a,b,c", "1,2,-3", "1,2,nan"])
 def test_prices_that_are_none_are_refused(text: str):
-    with pytest.raises(BadInput, match="IN,CACHED,OUT|price of output"):
+    with pytest.raises(BadInput, match=r"IN,CACHED,OUT|price of output"):
         Prices.from_text(text)
 
 
