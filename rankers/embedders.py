@@ -5,9 +5,11 @@ The default, ``wordllama``, averages word vectors that ship inside its wheel: no
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -78,7 +80,8 @@ def _wordllama() -> Any:
 @lru_cache(maxsize=1)
 def _load_wordllama() -> Any:
     try:
-        import wordllama
+        with _logging_as_it_is():
+            import wordllama
     except ImportError as error:
         raise MissingDependency(
             "the embedder wordllama needs the package of that name: pip install wordllama"
@@ -86,6 +89,18 @@ def _load_wordllama() -> Any:
     return wordllama.WordLlama.load(
         cache_dir=Path(wordllama.__file__).parent, disable_download=True
     )
+
+
+@contextmanager
+def _logging_as_it_is() -> Iterator[None]:
+    """Undo what an import does to logging: wordllama turns on every library's chatter."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[int]]:

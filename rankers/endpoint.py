@@ -43,7 +43,8 @@ class LLMSettings:
 
     ``timeout`` bounds one call with all its tries and pauses, from the moment it gets a place
     among the ``concurrency`` calls that may be under way; ``try_timeout`` bounds a single try
-    (None: whatever is left). Pauses are drawn from 0 to ``backoff`` x 2^tries, at most
+    (None: whatever is left). ``tries`` is so large by default that the timeout is what ends a call
+    while a server is away. Pauses are drawn from 0 to ``backoff`` x 2^tries, at most
     ``backoff_cap``. ``reasoning_tokens`` is added to every token limit, for models that think
     before they answer. ``structured`` asks for JSON by schema where a method has one; leave it
     off for thinking models. ``places`` is the folder through which processes share ``concurrency``
@@ -53,7 +54,7 @@ class LLMSettings:
     timeout: float = 120.0
     try_timeout: float | None = None
     concurrency: int = 4
-    tries: int = 8
+    tries: int = 20
     backoff: float = 0.5
     backoff_cap: float = 20.0
     reasoning_tokens: int = 0
@@ -130,6 +131,8 @@ class Endpoint:
         Raises TransportError after the last try or the deadline, PermanentError on a refusal,
         SpendLimitReached before anything is sent that the limits do not allow.
         """
+        # Made first when needed, which takes a second that is no part of anybody's deadline.
+        client = _clients().get(self.base_url, self.api_key)
         model = body["model"]
         learned: frozenset[str] = frozenset()
         with place(self.base_url, self.settings.concurrency, self.settings.places):
@@ -137,7 +140,7 @@ class Endpoint:
             while True:
                 wanted = refusals.without(body, refusals.refused(self.base_url, model) | learned)
                 try:
-                    answer = self._send_until(wanted, deadline)
+                    answer = self._send_until(client, wanted, deadline)
                 except PermanentError as refusal:
                     cause = refusals.cause(wanted, refusal)
                     if cause is None:
@@ -148,14 +151,14 @@ class Endpoint:
                     refusals.remember(self.base_url, model, learned)
                     return answer
 
-    def _send_until(self, body: Body, deadline: float) -> Body:
+    def _send_until(self, client: OpenAI, body: Body, deadline: float) -> Body:
         """Try until an answer, a refusal, the last try or the deadline, whichever is first."""
         started = time.monotonic()
         n_tries = 0
         while True:
             n_tries += 1
             try:
-                return self._try_once(body, deadline)
+                return self._try_once(client, body, deadline)
             except _Failure as failure:
                 wait = self._pause(n_tries, failure.wait)
                 left = deadline - time.monotonic()
@@ -182,7 +185,7 @@ class Endpoint:
             return uniform(0, longest)
         return asked + uniform(0, self.settings.backoff)
 
-    def _try_once(self, body: Body, deadline: float) -> Body:
+    def _try_once(self, client: OpenAI, body: Body, deadline: float) -> Body:
         """One HTTP request. Raises _Failure, PermanentError or SpendLimitReached."""
         import openai
 
@@ -191,7 +194,6 @@ class Endpoint:
         end = time.monotonic() + seconds
         self.spending.reserve()
         self._count_request()
-        client = _clients().get(self.base_url, self.api_key)
         create: Any = client.chat.completions.with_streaming_response.create
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:

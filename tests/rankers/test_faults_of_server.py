@@ -29,7 +29,9 @@ ONLY_DEFAULT = (
 STRUCTURED = replace(QUICK, structured=True)
 
 
-def refuse(name: str, message: str, http_status: int = 400, **error: Any) -> Callable[[Request], Act]:
+def refuse(
+    name: str, message: str, http_status: int = 400, **error: Any
+) -> Callable[[Request], Act]:
     """A server that refuses requests with that field and answers all others."""
 
     def script(request: Request) -> Act:
