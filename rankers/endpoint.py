@@ -180,7 +180,8 @@ class Endpoint:
         shared generator is seeded anew in each forked one.
         """
         uniform = random.uniform if self.rng is None else self.rng.uniform
-        longest = min(self.settings.backoff_cap, self.settings.backoff * 2 ** (n_tries - 1))
+        doubled = self.settings.backoff * 2.0 ** min(n_tries - 1, 100)  # beyond any cap
+        longest = min(self.settings.backoff_cap, doubled)
         if asked is None:
             return uniform(0, longest)
         return asked + uniform(0, self.settings.backoff)
@@ -200,6 +201,9 @@ class Endpoint:
             # As ``extra_body`` the body goes out as it is; the client would check every message.
             with create(model="", messages=[], extra_body=body, timeout=timeout) as response:
                 return _answer(_read(response, end))
+        except PermanentError:  # inside an answer of status 200
+            self.spending.give_back()
+            raise
         except openai.APIStatusError as error:
             self.spending.give_back()
             raise _status_error(error) from error

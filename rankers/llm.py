@@ -126,7 +126,7 @@ class LLM:
                 "OpenAI-compatible server will do, its address goes into OPENAI_BASE_URL"
             )
         base_url = overrides.pop("base_url", None) or env.get("OPENAI_BASE_URL") or OPENAI_URL
-        api_key = overrides.pop("api_key", None) or env.get("OPENAI_API_KEY")
+        api_key = (overrides.pop("api_key", None) or env.get("OPENAI_API_KEY") or "").strip()
         if urlsplit(base_url).scheme not in ("http", "https"):
             raise MissingDependency(
                 f"OPENAI_BASE_URL={base_url!r} is no address: begin it with http:// or https://"
@@ -135,6 +135,11 @@ class LLM:
             raise MissingDependency(
                 f"{base_url} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "
                 "of your own, such as http://localhost:8000/v1, which needs none"
+            )
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise MissingDependency(
+                "OPENAI_API_KEY holds characters that no key has (accents, line breaks): "
+                "copy it again"
             )
         testing = {name: overrides.pop(name) for name in ("sleep", "rng") if name in overrides}
         return cls(

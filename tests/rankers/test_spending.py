@@ -17,7 +17,7 @@ from rankers.spending import Prices, Spending
 from rankers.store import MemoryStore
 from rankers.values import Usage
 from tests import llm_server
-from tests.llm_server import LLMServer, say, status
+from tests.llm_server import LLMServer, raw_body, say, status
 from tests.rankers.test_llm import MESSAGES, QUICK, llm_at
 
 USAGE = {
@@ -127,10 +127,13 @@ def test_refused_requests_are_given_back():
     with LLMServer([status(503), status(429), say("[1]")]) as server:
         llm_at(server, spending=spending).complete(MESSAGES, max_tokens=5)
     assert spending.calls == 1
-    with LLMServer([status(401)]) as server:
-        with pytest.raises(PermanentError):
-            llm_at(server, spending=(other := Spending())).complete(MESSAGES, max_tokens=5)
-    assert other.calls == 0
+    inside = raw_body({"error": {"message": "no such model", "code": 404}})
+    with LLMServer([status(401), inside]) as server:
+        llm = llm_at(server, spending=Spending(max_calls=1))
+        for _ in range(2):
+            with pytest.raises(PermanentError):
+                llm.complete(MESSAGES, max_tokens=5)
+    assert llm.spending.calls == 0
 
 
 def test_requests_that_never_reached_a_server_are_given_back():
