@@ -8,18 +8,23 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from rankers import refusals
+from rankers.alarms import Alarms
 from rankers.errors import PermanentError, TransportError
+from rankers.places import place
+from rankers.processes import PerProcess
+from rankers.spending import Spending
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -28,6 +33,8 @@ Body = dict[str, Any]
 
 _RETRIED_STATUSES = (408, 409, 429)
 _CONNECT_SECONDS = 10.0
+# Errors of the HTTP library, by name, after which nothing can have reached the server.
+_NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +43,23 @@ class LLMSettings:
 
     ``timeout`` bounds one call with all its tries and pauses, from the moment it gets a place
     among the ``concurrency`` calls that may be under way; ``try_timeout`` bounds a single try
-    (None: whatever is left). Pauses are drawn from 0 to ``backoff`` x 2^tries, at most
+    (None: whatever is left). ``tries`` is so large by default that the timeout is what ends a call
+    while a server is away. Pauses are drawn from 0 to ``backoff`` x 2^tries, at most
     ``backoff_cap``. ``reasoning_tokens`` is added to every token limit, for models that think
     before they answer. ``structured`` asks for JSON by schema where a method has one; leave it
-    off for thinking models.
+    off for thinking models. ``places`` is the folder through which processes share ``concurrency``
+    (empty: one of the user's own among the temporary files).
     """
 
     timeout: float = 120.0
     try_timeout: float | None = None
     concurrency: int = 4
-    tries: int = 8
+    tries: int = 20
     backoff: float = 0.5
     backoff_cap: float = 20.0
     reasoning_tokens: int = 0
     structured: bool = False
+    places: str = ""
 
     def __post_init__(self) -> None:
         for name in ("timeout", "try_timeout", "concurrency", "tries"):
@@ -62,14 +72,6 @@ class LLMSettings:
                 raise ValueError(f"{name} must be a number, 0 or more, not {value}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Habits:
-    """What an endpoint has refused for a model before, so that it is not tried again."""
-
-    is_plain: bool = False
-    wants_completion_tokens: bool = False
-
-
 class _Failure(Exception):
     """A try that may go better next time; ``wait`` is what the server asks for, in seconds."""
 
@@ -78,63 +80,85 @@ class _Failure(Exception):
         super().__init__(words)
 
 
-# Shared by all LLM objects of a process and keyed by process: a client or a lock that a forked
-# worker inherits may be half-way through something. setdefault is atomic, so no lock guards these.
-_clients: dict[tuple[int, str, str], OpenAI] = {}
-_places: dict[tuple[int, str], threading.BoundedSemaphore] = {}
-_habits: dict[tuple[str, str], _Habits] = {}
+class _Clients:
+    """One process's clients, by address and key. Making one takes long, so none is made twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: dict[tuple[str, str], OpenAI] = {}
+
+    def get(self, base_url: str, api_key: str) -> OpenAI:
+        """The client for an address and key, made when first needed."""
+        with self._lock:
+            if (base_url, api_key) not in self._made:
+                import openai
+
+                client = openai.OpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+                self._made[base_url, api_key] = client
+            return self._made[base_url, api_key]
+
+
+_clients = PerProcess(_Clients)
+_alarms = PerProcess(Alarms)
 
 
 @dataclass
 class Endpoint:
     """One base address with its key.
 
-    The number of calls under way is limited per process and base address (the first Endpoint of
-    a process sets the limit); several worker processes each have their own limit.
-    ``sleep`` and ``rng`` are there for tests. ``n_requests_sent`` counts every HTTP request,
-    failed ones included.
+    At most ``settings.concurrency`` calls are under way for one base address, counting all
+    processes of the user on this machine. ``sleep`` and ``rng`` are there for tests.
     """
 
     base_url: str
     api_key: str = field(repr=False)
     settings: LLMSettings = field(default_factory=LLMSettings)
+    spending: Spending = field(default_factory=Spending)
     sleep: Callable[[float], None] = time.sleep
-    rng: random.Random = field(default_factory=random.Random)
-    n_requests_sent: int = 0
-    _count_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    rng: random.Random | None = None
+    _sent_by: dict[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_requests_sent(self) -> int:
+        """HTTP requests sent through this object, failed ones included."""
+        return sum(list(self._sent_by.values()))
 
     def send(self, body: Body) -> Body:
         """POST a chat completion and return the server's JSON object.
 
-        A refused ``response_format`` is left out and a refused ``max_tokens`` is renamed to
-        ``max_completion_tokens``; both are remembered for this endpoint and model.
-        Raises TransportError after the last try or the deadline, PermanentError on a refusal.
+        What the server refuses and the request can do without is left out (see ``refusals``) and
+        remembered for this address and model.
+        Raises TransportError after the last try or the deadline, PermanentError on a refusal,
+        SpendLimitReached before anything is sent that the limits do not allow.
         """
-        key = (self.base_url, body["model"])
-        habits = _habits.get(key, _Habits())
-        with self._place():
+        # Made first when needed, which takes a second that is no part of anybody's deadline.
+        client = _clients().get(self.base_url, self.api_key)
+        model = body["model"]
+        learned: frozenset[str] = frozenset()
+        with place(self.base_url, self.settings.concurrency, self.settings.places):
             deadline = time.monotonic() + self.settings.timeout
             while True:
-                wanted = _adapt(body, habits)
+                wanted = refusals.without(body, refusals.refused(self.base_url, model) | learned)
                 try:
-                    answer = self._send_until(wanted, deadline)
+                    answer = self._send_until(client, wanted, deadline)
                 except PermanentError as refusal:
-                    milder = _milder(wanted, habits, refusal)
-                    if milder is None:
+                    cause = refusals.cause(wanted, refusal)
+                    if cause is None:
                         raise
-                    habits = milder
+                    learned |= {cause}
                 else:
-                    _habits[key] = habits
+                    # Only what an answer came without has proved to be the cause.
+                    refusals.remember(self.base_url, model, learned)
                     return answer
 
-    def _send_until(self, body: Body, deadline: float) -> Body:
+    def _send_until(self, client: OpenAI, body: Body, deadline: float) -> Body:
         """Try until an answer, a refusal, the last try or the deadline, whichever is first."""
         started = time.monotonic()
         n_tries = 0
         while True:
             n_tries += 1
             try:
-                return self._try_once(body, deadline)
+                return self._try_once(client, body, deadline)
             except _Failure as failure:
                 wait = self._pause(n_tries, failure.wait)
                 left = deadline - time.monotonic()
@@ -152,105 +176,81 @@ class Endpoint:
     def _pause(self, n_tries: int, asked: float | None) -> float:
         """Seconds before the next try: exponential with full jitter, or a bit above ``asked``.
 
-        The jitter keeps many workers that were refused together from coming back together.
+        The jitter keeps many workers that were refused together from coming back together; the
+        shared generator is seeded anew in each forked one.
         """
-        longest = min(self.settings.backoff_cap, self.settings.backoff * 2 ** (n_tries - 1))
+        uniform = random.uniform if self.rng is None else self.rng.uniform
+        doubled = self.settings.backoff * 2.0 ** min(n_tries - 1, 100)  # beyond any cap
+        longest = min(self.settings.backoff_cap, doubled)
         if asked is None:
-            return self.rng.uniform(0, longest)
-        return asked + self.rng.uniform(0, self.settings.backoff)
+            return uniform(0, longest)
+        return asked + uniform(0, self.settings.backoff)
 
-    def _try_once(self, body: Body, deadline: float) -> Body:
-        """One HTTP request. Raises _Failure or PermanentError."""
+    def _try_once(self, client: OpenAI, body: Body, deadline: float) -> Body:
+        """One HTTP request. Raises _Failure, PermanentError or SpendLimitReached."""
         import openai
 
         left = deadline - time.monotonic()
         seconds = max(0.001, min(left, self.settings.try_timeout or left))
         end = time.monotonic() + seconds
-        with self._count_lock:
-            self.n_requests_sent += 1
-        create: Any = self._client().chat.completions.with_streaming_response.create
+        self.spending.reserve()
+        self._count_request()
+        create: Any = client.chat.completions.with_streaming_response.create
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
-            with create(**body, timeout=timeout) as response:
+            # As ``extra_body`` the body goes out as it is; the client would check every message.
+            with create(model="", messages=[], extra_body=body, timeout=timeout) as response:
                 return _answer(_read(response, end))
+        except PermanentError:  # inside an answer of status 200
+            self.spending.give_back()
+            raise
         except openai.APIStatusError as error:
+            self.spending.give_back()
             raise _status_error(error) from error
-        except openai.APITimeoutError as error:
-            raise _Failure(f"nothing came within {seconds:.1f} s") from error
-        except openai.APIConnectionError as error:
-            raise _Failure(f"cannot connect ({error.__cause__ or error})") from error
+        except openai.APIConnectionError as error:  # a timeout is one, too
+            if type(error.__cause__).__name__ in _NEVER_SENT:
+                self.spending.give_back()
+            raise _connection_failure(error, seconds) from error
         except _http_errors() as error:  # while the body of an error status was read
             raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
 
-    def _client(self) -> OpenAI:
-        """This process's client, made when first needed."""
-        key = (os.getpid(), self.base_url, self.api_key)
-        if key not in _clients:
-            import openai
-
-            _clients.setdefault(
-                key, openai.OpenAI(base_url=self.base_url, api_key=self.api_key, max_retries=0)
-            )
-        return _clients[key]
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """Wait for a place among the calls under way."""
-        place = _places.setdefault(
-            (os.getpid(), self.base_url), threading.BoundedSemaphore(self.settings.concurrency)
-        )
-        with place:
-            yield
+    def _count_request(self) -> None:
+        """Each thread counts in a place of its own: a lock could be held during a fork."""
+        thread = threading.get_ident()
+        self._sent_by[thread] = self._sent_by.get(thread, 0) + 1
 
 
-def _adapt(body: Body, habits: _Habits) -> Body:
-    """``body`` without what the endpoint is known to refuse."""
-    adapted = dict(body)
-    if habits.is_plain:
-        adapted.pop("response_format", None)
-    if habits.wants_completion_tokens and "max_tokens" in adapted:
-        adapted["max_completion_tokens"] = adapted.pop("max_tokens")
-    return adapted
+def _connection_failure(error: Exception, seconds: float) -> _Failure:
+    """What a request without a response means."""
+    import openai
 
-
-def _milder(sent: Body, habits: _Habits, refusal: PermanentError) -> _Habits | None:
-    """What to do without after a refusal; None when nothing in the request explains it.
-
-    Servers name a schema they do not like in many ways, so any 400 or 422 to a request with
-    ``response_format`` is worth one request without it.
-    """
-    if refusal.status not in (400, 422):
-        return None
-    if "max_tokens" in sent and "max_completion_tokens" in str(refusal):
-        return replace(habits, wants_completion_tokens=True)
-    return replace(habits, is_plain=True) if "response_format" in sent else None
+    if isinstance(error, openai.APITimeoutError):
+        return _Failure(f"nothing came within {seconds:.1f} s")
+    return _Failure(f"cannot connect ({error.__cause__ or error})")
 
 
 def _read(response: Any, end: float) -> bytes:
     """The whole body, or _Failure once ``end`` (monotonic clock) has passed.
 
     The client's read timeout starts afresh with every byte, and some servers send blanks to keep
-    a slow answer alive, so a timer shuts the connection at the end of the time allowed.
+    a slow answer alive, so an alarm shuts the connection at the end of the time allowed.
     """
     stream = response.http_response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
-    is_late = threading.Event()
-    timer = threading.Timer(max(0.0, end - time.monotonic()), _shut, (connection, is_late))
-    timer.daemon = True
-    timer.start()
+    late: list[bool] = []
     data = b""
     try:
-        data = b"".join(response.iter_bytes())
+        with _alarms().at(end, lambda: _shut(connection, late)):
+            data = b"".join(response.iter_bytes())
     except _http_errors() as error:
-        if not is_late.is_set():
+        if not late:
             raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
-    finally:
-        timer.cancel()
-    if is_late.is_set():
+    if late:
         raise _Failure("the answer had begun but did not end in time")
     return data
 
 
+@cache
 def _http_errors() -> tuple[type[Exception], ...]:
     """The HTTP library's own errors, which the client lets through; its name changed."""
     classes: list[type[Exception]] = []
@@ -263,14 +263,12 @@ def _http_errors() -> tuple[type[Exception], ...]:
     return tuple(classes)
 
 
-def _shut(connection: socket.socket | None, is_late: threading.Event) -> None:
+def _shut(connection: socket.socket | None, late: list[bool]) -> None:
     """Wake up whoever reads from the connection, and say that it was for being late."""
-    is_late.set()
+    late.append(True)
     if connection is not None:
-        try:
+        with suppress(OSError):  # closed in the same moment
             connection.shutdown(socket.SHUT_RDWR)
-        except OSError:  # closed in the same moment
-            return
 
 
 def _answer(data: bytes) -> Body:
@@ -299,6 +297,9 @@ def _status_error(error: Any) -> Exception:
     """What an HTTP error status means: _Failure to try again, PermanentError otherwise."""
     status = int(error.status_code)
     words = _words(error.body) if error.body else str(error.message)
+    param = getattr(error, "param", None)
+    if isinstance(param, str) and param not in words:
+        words += f" (parameter {param})"
     is_out_of_money = getattr(error, "code", None) == "insufficient_quota"
     if (status in _RETRIED_STATUSES or status >= 500) and not is_out_of_money:
         return _Failure(f"{status} {words}", retry_after(error.response.headers))

@@ -61,6 +61,14 @@ class SpendLimitReached(RankerError):
     """The run has spent what it was allowed to; nothing was sent, the claim is still to do."""
 
 
+class StoreError(RankerError):
+    """An answer could not be kept (full disk, no permission, locked store), so it was not used.
+
+    The next answers would be lost alike: a run stops at once and pays for no more. What was stored
+    before is safe, and the run goes on from there once the trouble is mended.
+    """
+
+
 class PermanentError(RankerError):
     """The server refused for good (4xx): ``status`` and its own words."""
 

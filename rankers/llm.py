@@ -15,8 +15,10 @@ from urllib.parse import urlsplit
 
 from rankers.endpoint import Endpoint, LLMSettings
 from rankers.errors import BadInput, MissingDependency, TruncatedReply
+from rankers.processes import PerProcess
 from rankers.prompts import Message
 from rankers.replies import LENGTH, answer_text, is_json
+from rankers.spending import Spending
 from rankers.store import ResponseStore
 from rankers.values import Usage
 from rankers.warmup import Warmup
@@ -39,6 +41,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "backoff_cap": (float, "a number of seconds, 0 or more"),
     "reasoning_tokens": (int, "a whole number, 0 or more"),
     "structured": (lambda text: _TRUTH[text.lower()], "true or false"),
+    "places": (str, "a folder"),
 }
 
 
@@ -72,7 +75,8 @@ class LLM:
 
     Safe to share between threads. Nothing is connected before the first request, and a forked
     worker makes a client of its own. At most ``settings.concurrency`` calls are under way for one
-    base address in one process. ``sleep`` and ``rng`` serve tests.
+    base address, counting all processes of the user on this machine. ``spending`` limits and
+    counts what the server is asked. ``sleep`` and ``rng`` serve tests.
     """
 
     def __init__(
@@ -83,15 +87,17 @@ class LLM:
         api_key: str = "none",
         store: ResponseStore | None = None,
         settings: LLMSettings | None = None,
+        spending: Spending | None = None,
         sleep: Callable[[float], None] = time.sleep,
         rng: random.Random | None = None,
     ):
         self.model = model
         self.store = store
         self.settings = settings or LLMSettings()
-        self._warmup = Warmup()
+        self.spending = spending or Spending()
+        self._warmup = PerProcess(Warmup)
         self._endpoint = Endpoint(
-            base_url.rstrip("/"), api_key, self.settings, sleep, rng or random.Random()
+            base_url.rstrip("/"), api_key, self.settings, self.spending, sleep, rng
         )
 
     @classmethod
@@ -100,15 +106,16 @@ class LLM:
         model: str | None = None,
         *,
         store: ResponseStore | None = None,
+        spending: Spending | None = None,
         environ: Mapping[str, str] | None = None,
         **overrides: Any,
     ) -> LLM:
         """An LLM from OPENAI_BASE_URL, OPENAI_API_KEY and, without ``model``, OPENAI_MODEL.
 
         SUFFICE_LLM_TIMEOUT, _TRY_TIMEOUT, _CONCURRENCY, _TRIES, _BACKOFF, _BACKOFF_CAP,
-        _REASONING_TOKENS and _STRUCTURED set the fields of LLMSettings; ``overrides`` (those fields
-        by name, ``base_url``, ``api_key``, ``sleep``, ``rng``) win over the environment. A server
-        other than OpenAI's needs no key.
+        _REASONING_TOKENS, _STRUCTURED and _PLACES set the fields of LLMSettings; ``overrides``
+        (those fields by name, ``base_url``, ``api_key``, ``sleep``, ``rng``) win over the
+        environment. A server other than OpenAI's needs no key.
         Raises MissingDependency without a model or a key that is needed, BadInput for a bad value.
         """
         env = os.environ if environ is None else environ
@@ -119,7 +126,7 @@ class LLM:
                 "OpenAI-compatible server will do, its address goes into OPENAI_BASE_URL"
             )
         base_url = overrides.pop("base_url", None) or env.get("OPENAI_BASE_URL") or OPENAI_URL
-        api_key = overrides.pop("api_key", None) or env.get("OPENAI_API_KEY")
+        api_key = (overrides.pop("api_key", None) or env.get("OPENAI_API_KEY") or "").strip()
         if urlsplit(base_url).scheme not in ("http", "https"):
             raise MissingDependency(
                 f"OPENAI_BASE_URL={base_url!r} is no address: begin it with http:// or https://"
@@ -129,12 +136,18 @@ class LLM:
                 f"{base_url} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "
                 "of your own, such as http://localhost:8000/v1, which needs none"
             )
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise MissingDependency(
+                "OPENAI_API_KEY holds characters that no key has (accents, line breaks): "
+                "copy it again"
+            )
         testing = {name: overrides.pop(name) for name in ("sleep", "rng") if name in overrides}
         return cls(
             model,
             base_url=base_url,
             api_key=api_key or "none",
             store=store,
+            spending=spending,
             settings=settings_from(env, overrides),
             **testing,
         )
@@ -171,13 +184,14 @@ class LLM:
         once more with a larger limit and in plain mode (a schema can make a model write blanks
         until the limit); the usage of both counts. ``schema`` is used only if the settings say
         ``structured``.
-        Raises TransportError, PermanentError, or TruncatedReply when the second answer is cut too.
+        Raises TransportError, PermanentError, or TruncatedReply when the second answer is cut too;
+        SpendLimitReached before a request that ``spending`` does not allow; StoreError when an
+        answer cannot be kept.
         """
         limit = max_tokens + self.settings.reasoning_tokens
         if not self.settings.structured:
             schema = None
-        with self._warmup.turn(prefix):
-            first = self._ask_once(messages, limit, attempt, temperature, schema)
+        first = self._ask_once(messages, limit, attempt, temperature, schema, prefix)
         if not first.is_truncated:
             return first
         larger = max(_LARGER_BUDGET * limit, _LEAST_LARGER_BUDGET)
@@ -200,7 +214,7 @@ class LLM:
 
         The reply holds none where the server does not report them. Errors as in ``complete``.
         """
-        return self._ask_once(messages, 1, 0, temperature, None, count)
+        return self._ask_once(messages, 1, 0, temperature, None, n_logprobs=count)
 
     def _ask_once(
         self,
@@ -209,6 +223,7 @@ class LLM:
         attempt: int,
         temperature: float,
         schema: Mapping[str, Any] | None,
+        prefix: str | None = None,
         n_logprobs: int = 0,
     ) -> Reply:
         """One answer, from the store or from the server."""
@@ -225,13 +240,31 @@ class LLM:
             }
         if n_logprobs:
             body |= {"logprobs": True, "top_logprobs": n_logprobs}
-        if self.store is None:
-            return _reply(_essence(self._endpoint.send(body)), from_store=False)
         key = request_key(body, attempt)
-        stored = self.store.get(key)
+        stored = self._stored(key)
         if stored is not None:
-            return _reply(stored, from_store=True)
-        self.store.put(key, _essence(self._endpoint.send(body)))
+            return stored
+        with self._warmup().turn(prefix) as has_waited:
+            # The one it waited for may have asked the very same.
+            stored = self._stored(key) if has_waited else None
+            return stored or self._from_server(key, body)
+
+    def _stored(self, key: str) -> Reply | None:
+        kept = None if self.store is None else self.store.get(key)
+        return None if kept is None else _reply(kept, from_store=True)
+
+    def _from_server(self, key: str, body: dict[str, Any]) -> Reply:
+        """Ask the server, count what the answer cost, and keep it before it is used."""
+        answer = _essence(self._endpoint.send(body))
+        reply = _reply(answer, from_store=False)
+        self.spending.count(
+            reply.usage,
+            sent=sum(len(message["content"]) for message in body["messages"]),
+            said=len(reply.text) + len(reply.reasoning or ""),
+        )
+        if self.store is None:
+            return reply
+        self.store.put(key, answer)
         # Another process may have been first; what the store kept is what a later run will see.
         kept = self.store.get(key)
         if kept is None:
@@ -277,7 +310,6 @@ def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message"))
     usage = _object(answer.get("usage"))
-    details = _object(usage.get("prompt_tokens_details"))
     return {
         "content": _text(message.get("content")),
         "reasoning": _text(message.get("reasoning_content")) or _text(message.get("reasoning")),
@@ -286,7 +318,7 @@ def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
         "top_logprobs": _first_logprobs(_object(choice.get("logprobs"))),
         "usage": {
             "prompt_tokens": _count(usage.get("prompt_tokens")) or 0,
-            "cached_prompt_tokens": _count(details.get("cached_tokens")),
+            "cached_prompt_tokens": _cached(usage),
             "completion_tokens": _count(usage.get("completion_tokens")) or 0,
         },
     }
@@ -327,6 +359,16 @@ def _count(value: Any) -> int | None:
     """A number of tokens, or None where the server did not say, or said what no count can be."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= MAX_TOKENS else None
+
+
+def _cached(usage: Mapping[str, Any]) -> int | None:
+    """Tokens of the prompt that were in the server's cache, None where it does not say.
+
+    DeepSeek's API names them in a field of its own.
+    """
+    details = _object(usage.get("prompt_tokens_details"))
+    found = _count(details.get("cached_tokens"))
+    return _count(usage.get("prompt_cache_hit_tokens")) if found is None else found
 
 
 def _reply(essence: Mapping[str, Any], *, from_store: bool) -> Reply:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections import deque
 from pathlib import Path
 from typing import Any, Protocol
 
-from rankers.errors import BadInput
+from rankers.errors import BadInput, RankerError, StoreError
+from rankers.sqlite_link import Link
 
-_SECONDS_TO_WAIT_FOR_A_LOCK = 30
+_KINDS_OF_TROUBLE = {
+    sqlite3.SQLITE_FULL: "the disk is full: free some space",
+    sqlite3.SQLITE_IOERR: "the disk is full or failing: free some space or check it",
+    sqlite3.SQLITE_BUSY: "another program keeps it locked: wait for it or stop it",
+    sqlite3.SQLITE_LOCKED: "another program keeps it locked: wait for it or stop it",
+    sqlite3.SQLITE_READONLY: "it may not be written: check the permissions of file and folder",
+    sqlite3.SQLITE_PERM: "it may not be written: check the permissions of file and folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened: check file, folder and their permissions",
+}
 
 
 class ResponseStore(Protocol):
@@ -30,7 +37,6 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._responses: dict[str, str] = {}
-        self._lock = threading.Lock()
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The response stored under ``key``, or None; a copy, as every store hands out."""
@@ -39,8 +45,16 @@ class MemoryStore:
 
     def put(self, key: str, response: dict[str, Any]) -> None:
         """Keep ``response`` unless ``key`` has one."""
-        with self._lock:
-            self._responses.setdefault(key, json.dumps(response))
+        self._responses.setdefault(key, json.dumps(response))  # atomic
+
+
+class _Waiting:
+    """An answer on its way to the disk: not yet settled, written, or refused by ``error``."""
+
+    def __init__(self, key: str, body: str):
+        self.row = (key, body)
+        self.is_settled = False
+        self.error: sqlite3.Error | None = None
 
 
 class FileStore:
@@ -51,9 +65,10 @@ class FileStore:
     SQLite when the file is opened next. Beside ``path`` SQLite keeps ``path-wal`` and ``path-shm``
     while the file is in use. The file must be on a local disk, not on a network share.
 
-    Every operation opens its own connection: it takes well under a millisecond against the seconds
-    of a model's answer, and nothing is left over to break in a forked worker or another thread.
-    Raises BadInput, naming the file, when it cannot be made, read or written.
+    Answers that arrive while another one is being written go to the disk together: the disk is
+    waited for once, however many threads have something to keep.
+    Raises BadInput, naming the file, when it is no such store, and StoreError when it cannot be
+    read or written; what was stored before is not touched by either.
     """
 
     def __init__(self, path: str | Path):
@@ -62,46 +77,95 @@ class FileStore:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"{self.path.parent}: cannot make the folder ({error})") from None
-        with self._connection() as connection:
+        self._waiting: deque[_Waiting] = deque()
+        # A reader does not have to wait until a writer has the disk's word.
+        self._reader, self._writer = Link(self.path), Link(self.path)
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The response stored under ``key``, or None."""
+        rows = self._read("SELECT body FROM response WHERE key = ?", key)
+        return json.loads(rows[0][0]) if rows else None
+
+    def put(self, key: str, response: dict[str, Any]) -> None:
+        """Write ``response`` to the disk unless ``key`` has one."""
+        mine = _Waiting(key, json.dumps(response))
+        self._waiting.append(mine)
+        try:
+            with self._writer.use() as connection:
+                if not mine.is_settled:
+                    _write(connection, [mine, *self._others(mine)])
+        except sqlite3.Error as error:
+            mine.error = mine.error or error
+        if mine.error is not None:
+            raise self._trouble(mine.error) from mine.error
+
+    def __len__(self) -> int:
+        """Number of stored answers."""
+        return int(self._read("SELECT count(*) FROM response")[0][0])
+
+    def _others(self, mine: _Waiting) -> list[_Waiting]:
+        """Take what waits besides ``mine``; only the thread with the writing connection may."""
+        taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        return [one for one in taken if one is not mine]
+
+    def _read(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+        try:
+            with self._reader.use() as connection:
+                return connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
+
+    def _prepare(self) -> None:
+        """Make the table, unless the file is somebody else's database."""
+        with self._writer.use() as connection:
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = {name for (name,) in tables.fetchall()}
+            if names and "response" not in names:
+                raise BadInput(
+                    f"{self.path}: is a database of another program (tables: "
+                    f"{', '.join(sorted(names)[:5])}); name a new file or one made by this program"
+                )
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS response ("
                 "key TEXT PRIMARY KEY, body TEXT NOT NULL, "
                 "stored_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) WITHOUT ROWID"
             )
+            connection.execute("SELECT key, body FROM response LIMIT 1").fetchall()
 
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The response stored under ``key``, or None."""
-        with self._connection() as connection:
-            row = connection.execute("SELECT body FROM response WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
-
-    def put(self, key: str, response: dict[str, Any]) -> None:
-        """Write ``response`` to the disk unless ``key`` has one."""
-        with self._connection() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO response (key, body) VALUES (?, ?)",
-                (key, json.dumps(response)),
-            )
-
-    def __len__(self) -> int:
-        """Number of stored answers."""
-        with self._connection() as connection:
-            return int(connection.execute("SELECT count(*) FROM response").fetchone()[0])
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection that commits every statement by itself and is closed at the end."""
-        try:
-            with closing(
-                sqlite3.connect(
-                    self.path, timeout=_SECONDS_TO_WAIT_FOR_A_LOCK, isolation_level=None
-                )
-            ) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                yield connection
-        except sqlite3.Error as error:
-            raise BadInput(
+    def _trouble(self, error: sqlite3.Error) -> RankerError:
+        """The error to raise: what happened, and what to do about it."""
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if kind not in _KINDS_OF_TROUBLE:
+            return BadInput(
                 f"{self.path}: cannot be used to keep answers ({error}); "
                 "name a new file or one made by this program"
-            ) from error
+            )
+        return StoreError(
+            f"{self.path}: an answer cannot be kept or read ({error}); {_KINDS_OF_TROUBLE[kind]} "
+            "and start again, what was stored before is used again"
+        )
+
+
+def _write(connection: sqlite3.Connection, batch: list[_Waiting]) -> None:
+    """Commit a batch; all of it is settled afterwards, by being written or by the error raised.
+
+    An interrupt settles nothing: then each of the other threads writes its own answer.
+    """
+    error = None
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(
+            "INSERT OR IGNORE INTO response (key, body) VALUES (?, ?)", [one.row for one in batch]
+        )
+        connection.execute("COMMIT")
+    except sqlite3.Error as trouble:
+        error = trouble
+    for one in batch:
+        one.error, one.is_settled = error, True
+    if error is not None:
+        raise error

@@ -12,7 +12,7 @@ _REMEMBERED = 4096
 
 
 class Warmup:
-    """Turns for calls by prefix, shared by the threads of one LLM object."""
+    """Turns for calls by prefix, shared by the threads of one process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,20 +20,21 @@ class Warmup:
         self._under_way: dict[int, threading.Event] = {}
 
     @contextmanager
-    def turn(self, prefix: str | None) -> Iterator[None]:
+    def turn(self, prefix: str | None) -> Iterator[bool]:
         """Wait while another call is the first one with ``prefix``; None never waits.
 
-        When the first call fails, the next one in line goes alone.
+        Yields whether it waited. When the first call fails, the next one in line goes alone.
         """
         if prefix is None:
-            yield
+            yield False
             return
         key = hash(prefix)
-        if not self._is_first(key):
-            yield
+        is_first, has_waited = self._settle(key)
+        if not is_first:
+            yield has_waited
             return
         try:
-            yield
+            yield has_waited
             with self._lock:
                 self._warm[key] = None
                 while len(self._warm) > _REMEMBERED:
@@ -42,15 +43,17 @@ class Warmup:
             with self._lock:
                 self._under_way.pop(key).set()
 
-    def _is_first(self, key: int) -> bool:
-        """Whether the caller is to go alone; returns once that is settled."""
+    def _settle(self, key: int) -> tuple[bool, bool]:
+        """Whether the caller is to go alone, and whether it had to wait to learn it."""
+        has_waited = False
         while True:
             with self._lock:
                 if key in self._warm:
                     self._warm.move_to_end(key)
-                    return False
+                    return False, has_waited
                 first = self._under_way.get(key)
                 if first is None:
                     self._under_way[key] = threading.Event()
-                    return True
+                    return True, has_waited
             first.wait()
+            has_waited = True

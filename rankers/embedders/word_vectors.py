@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,8 @@ def _wordllama() -> Any:
 @lru_cache(maxsize=1)
 def _load_wordllama() -> Any:
     try:
-        import wordllama
+        with _logging_as_it_is():
+            import wordllama
     except ImportError as error:
         raise MissingDependency(
             "the embedder wordllama needs the package of that name: pip install wordllama"
@@ -58,3 +61,15 @@ def _load_wordllama() -> Any:
     return wordllama.WordLlama.load(
         cache_dir=Path(wordllama.__file__).parent, disable_download=True
     )
+
+
+@contextmanager
+def _logging_as_it_is() -> Iterator[None]:
+    """Undo what an import does to logging: wordllama turns on every library's chatter."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)

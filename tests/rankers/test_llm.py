@@ -197,6 +197,17 @@ def test_pauses_grow_with_full_jitter_up_to_their_cap():
     assert pauses == [0.5, 1, 2, 3, 3]
 
 
+def test_any_number_of_tries_has_a_pause():
+    pauses = Pauses()
+    with LLMServer() as server:
+        pass  # and gone
+    settings = LLMSettings(timeout=600, backoff_cap=0.001, tries=1100)
+    llm = LLM("m", base_url=server.base_url, settings=settings, sleep=pauses)
+    with pytest.raises(TransportError, match="after 1100 tries"):
+        llm.complete(MESSAGES, max_tokens=5)
+    assert len(pauses) == 1099
+
+
 def test_the_pause_the_server_asks_for_is_kept():
     pauses = Pauses()
     later = formatdate(time.time() + 10, usegmt=True)
@@ -532,6 +543,19 @@ def test_without_a_model_the_error_says_what_to_set():
 def test_openai_itself_needs_a_key(env: dict[str, str]):
     with pytest.raises(MissingDependency, match="OPENAI_API_KEY"):
         LLM.from_environment("m", environ=env)
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "two\nlines"])
+def test_a_key_that_cannot_be_sent_is_refused_before_it_is_tried(key: str):
+    with pytest.raises(MissingDependency, match="OPENAI_API_KEY holds characters"):
+        LLM.from_environment("m", environ={"OPENAI_API_KEY": key})
+
+
+def test_blanks_around_a_key_are_no_part_of_it():
+    with LLMServer([say("[1]")]) as server:
+        env = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": " secret\n"}
+        LLM.from_environment("m", environ=env).complete(MESSAGES, max_tokens=5)
+        assert server.requests[0].headers["authorization"] == "Bearer secret"
 
 
 def test_a_server_of_ones_own_needs_no_key():
