@@ -15,33 +15,16 @@ from tqdm import tqdm
 from rankers import describe as describing
 from rankers import evaluate as evaluating
 from rankers import plots, tables
-from rankers.base import Ranker, Selector
 from rankers.compare import DRAWS, SEED, compare
 from rankers.convert import convert
-from rankers.errors import BadInput
 from rankers.formats import NOTICE_WORDS
-from rankers.method_info import MODEL
-from rankers.params import split_pairs
-from rankers.registry import (
-    METHODS,
-    build,
-    calls_for,
-    describe_methods,
-    method_info,
-    method_needs,
-    method_params,
-    unused_options,
-)
-from rankers.resume import finished_ids
-from rankers.run import ClaimsFile, run, survey
-
-RESPONSES_SUFFIX = ".responses"
+from rankers.registry import METHODS, describe_methods
 
 
 def methods(arguments: argparse.Namespace) -> int:
     """List the methods."""
     if arguments.json:
-        _print_json(describe_methods())
+        print_json(describe_methods())
         return 0
     for info in METHODS.values():
         needs = f" (uses: {', '.join(info.needs)})" if info.needs else ""
@@ -53,7 +36,7 @@ def methods(arguments: argparse.Namespace) -> int:
 
 def convert_files(arguments: argparse.Namespace) -> int:
     """Convert files, then print what was written, left out and mended."""
-    with _progress(None, "claims") as advance:
+    with progress(None, "claims") as advance:
         report = convert(
             arguments.sources,
             arguments.output,
@@ -78,49 +61,10 @@ def describe_claims(arguments: argparse.Namespace) -> int:
     """Print the numbers of the paper's Table 1 for a claims file."""
     description = describing.describe(arguments.claims)
     if arguments.json:
-        _print_json(description)
+        print_json(description)
     else:
         print(describing.text(description))
     return 0
-
-
-def run_method(arguments: argparse.Namespace) -> int:
-    """Rank or select, resuming OUT; 1 while any claim in OUT is a failed one."""
-    name, params = arguments.method, split_pairs(arguments.param)
-    kind = method_info(name).kind
-    if kind != arguments.kind:
-        command = "select" if kind == Selector.kind else "rank"
-        raise BadInput(f"{name} is a {kind}: use python -m rankers {command}")
-    values = method_params(name, params)
-    for note in unused_options(name, arguments.model, arguments.embedder, params):
-        print(note, file=sys.stderr)
-    claims = survey(arguments.claims)
-    if arguments.dry_run:
-        print(_dry_run(arguments, values, claims))
-        return 0
-    method = _build(arguments, values)
-    total = min(len(claims.n_candidates), arguments.limit or len(claims.n_candidates))
-    with _progress(total, name) as advance:
-        report = run(
-            method,
-            arguments.claims,
-            arguments.output,
-            limit=arguments.limit,
-            concurrency=arguments.concurrency,
-            progress=advance,
-            claims_file=claims,
-        )
-    print(
-        f"{arguments.output}: {report.n_claims} claims, {report.already_done} were there, "
-        f"{report.written} asked, {report.fallbacks} with a fallback, {report.failed} failed"
-    )
-    if report.failed:
-        print(
-            f"{report.failed} claims failed ({report.first_error}); "
-            "the same command asks them again",
-            file=sys.stderr,
-        )
-    return 1 if report.failed else 0
 
 
 def evaluate_rankings(arguments: argparse.Namespace) -> int:
@@ -142,7 +86,7 @@ def evaluate_rankings(arguments: argparse.Namespace) -> int:
         Path(arguments.plot).write_bytes(figure)
     summary = result.summary()
     if arguments.json:
-        _print_json(summary)
+        print_json(summary)
     else:
         print(tables.report(summary))
     return 0
@@ -159,33 +103,8 @@ def _unused_by_comparison(arguments: argparse.Namespace) -> list[str]:
     ]
 
 
-def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Selector:
-    """The method; what an LLM answers is kept beside OUT, so that it is paid for once."""
-    llm = None
-    if MODEL in method_needs(arguments.method, values):
-        from rankers.llm import LLM
-        from rankers.store import FileStore
-
-        LLM.from_environment(arguments.model)  # refuses before the store's file is made
-        store = FileStore(arguments.output + RESPONSES_SUFFIX)
-        llm = LLM.from_environment(arguments.model, store=store)
-    return build(arguments.method, embedder=arguments.embedder, params=values, llm=llm)
-
-
-def _dry_run(arguments: argparse.Namespace, values: dict[str, Any], claims: ClaimsFile) -> str:
-    """What a run would ask, retries aside; needs neither key nor server."""
-    scope = list(claims.n_candidates.items())[: arguments.limit]
-    done = finished_ids(Path(arguments.output))
-    wanted = [n for claim_id, n in scope if claim_id not in done]
-    calls = sum(calls_for(arguments.method, n, values) for n in wanted)
-    return (
-        f"dry run: {len(scope)} claims, {len(scope) - len(wanted)} were there, "
-        f"{len(wanted)} to ask, at most {calls} LLM calls without retries"
-    )
-
-
 @contextmanager
-def _progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, nothing in a pipe; yields what takes the count so far."""
     with tqdm(total=total, desc=what, unit="claim", disable=not sys.stderr.isatty()) as bar:
 
@@ -195,5 +114,5 @@ def _progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
         yield advance
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))
