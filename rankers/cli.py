@@ -1,6 +1,7 @@
 """``python -m rankers``: the arguments of every command, and its exit status.
 
-0 success; 1 bad input or a refused action, one line a problem on stderr; 2 wrong usage.
+0 success; 1 bad input or a refused action, one line a problem on stderr (the first twenty, unless
+``--all-problems`` is given); 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from pathlib import Path
 
 from rankers import commands, cost, run_command
 from rankers.compare import DRAWS, MIN_DRAWS, SEED
-from rankers.convert import STRATA
+from rankers.convert import TARGETS
 from rankers.errors import BadInput, RankerError
-from rankers.formats import FORMATS
+from rankers.formats import FORMATS, WIKI_FORMATS
 from rankers.plots import FORMAT_OF
+from rankers.sampling import STRATA
 from rankers.spending import Prices
+
+#: Problems printed by default; a bad file of many lines must not bury the first ones.
+SHOWN_PROBLEMS = 20
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,8 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except BadInput as error:
-        for problem in error.problems:
-            print(problem, file=sys.stderr)
+        _print_problems(error, len(error.problems) if arguments.all_problems else SHOWN_PROBLEMS)
     except RankerError as error:
         print(error, file=sys.stderr)
     except BrokenPipeError:
@@ -42,17 +46,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1
 
 
+def _print_problems(error: BadInput, most: int) -> None:
+    """Print the first problems, and the number of the others."""
+    for problem in error.problems[:most]:
+        print(problem, file=sys.stderr)
+    if len(error.problems) > most:
+        rest = error.count - most
+        print(f"… and {rest} more; python -m rankers --all-problems … lists them", file=sys.stderr)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m rankers", description="Order and select evidence sentences for claims."
     )
+    parser.add_argument(
+        "--all-problems",
+        action="store_true",
+        help=f"list up to 1,000 problems of each file, not just {SHOWN_PROBLEMS}",
+    )
     add = parser.add_subparsers(required=True, metavar="COMMAND").add_parser
     _methods(add("methods", help="list the methods and their parameters"))
-    _convert(add("convert", help="convert claims into the interchange format"))
-    _describe(add("describe", help="count what a claims file holds"))
+    _convert(add("convert", help="convert, filter, sample and join claims files"))
+    _describe(add("describe", help="count what claims files hold"))
     _run(add("rank", help="order the candidates of every claim"), "ranker")
     _run(add("select", help="select candidates of every claim"), "selector")
     _evaluate(add("evaluate", help="score rankings against the gold sets"))
+    _export_official(add("export-official", help="write rankings as the paper's code does"))
+    _import_official(add("import-official", help="read rankings that the paper's code wrote"))
     return parser
 
 
@@ -62,12 +82,33 @@ def _methods(parser: argparse.ArgumentParser) -> None:
 
 
 def _convert(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(f"{one.name} ({one.summary})" for one in FORMATS.values())
+    formats = {name: one.summary for name, one in (FORMATS | WIKI_FORMATS).items()}
+    names = ", ".join(f"{name} ({summary})" for name, summary in formats.items())
     parser.add_argument("sources", nargs="+", metavar="IN", help="files to convert, in this order")
     parser.add_argument(
-        "--format", required=True, choices=list(FORMATS), help=f"format of the files: {names}"
+        "--format", required=True, choices=list(formats), help=f"format of the files: {names}"
     )
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.jsonl")
+    parser.add_argument("--to", default=TARGETS[0], choices=TARGETS, help="format to write")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT")
+    parser.add_argument(
+        "--wiki",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PATH",
+        help="folder or files of the Wikipedia dump, for fever and hover",
+    )
+    for name, what in (
+        ("--min-candidates", "leave out claims with fewer candidates"),
+        ("--max-candidates", "leave out claims with more candidates"),
+        ("--max-pages", "leave out claims whose candidates come from more pages"),
+    ):
+        parser.add_argument(name, type=_positive, metavar="N", help=what)
+    parser.add_argument(
+        "--keep-supersets",
+        action="store_true",
+        help="write gold sets as the source has them, also those that contain another one",
+    )
     parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N claims")
     parser.add_argument(
         "--sample", type=_positive, metavar="N", help="draw N claims at random, in file order"
@@ -79,14 +120,33 @@ def _convert(parser: argparse.ArgumentParser) -> None:
         metavar="KEYS",
         help=f"keep the shares of {', '.join(STRATA)} in the sample; several by commas",
     )
+    parser.add_argument(
+        "--equal", action="store_true", help="the same number from each stratum, not its share"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default 0)")
     parser.set_defaults(run=commands.convert_files)
 
 
 def _describe(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("claims", metavar="CLAIMS.jsonl")
+    parser.add_argument("claims", nargs="+", metavar="CLAIMS.jsonl")
     parser.add_argument("--json", action="store_true", help="as a JSON object")
     parser.set_defaults(run=commands.describe_claims)
+
+
+def _export_official(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", metavar="CLAIMS.jsonl")
+    parser.add_argument("rankings", metavar="RANKINGS.jsonl")
+    parser.add_argument("--method", metavar="NAME", help="METHOD or METHOD/MODEL, of several")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.json")
+    parser.set_defaults(run=commands.export_official)
+
+
+def _import_official(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("claims", metavar="CLAIMS.jsonl")
+    parser.add_argument("official", metavar="OFFICIAL.json")
+    parser.add_argument("--name", metavar="NAME", help="what made them: official/NAME in results")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.jsonl")
+    parser.set_defaults(run=commands.import_official)
 
 
 def _run(parser: argparse.ArgumentParser, kind: str) -> None:

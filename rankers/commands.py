@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +15,10 @@ from tqdm import tqdm
 
 from rankers import describe as describing
 from rankers import evaluate as evaluating
-from rankers import plots, tables
+from rankers import official_rankings, plots, tables
 from rankers.compare import DRAWS, SEED, compare
-from rankers.convert import convert
-from rankers.formats import NOTICE_WORDS
+from rankers.convert import Bounds, check_options, convert, pages_for
+from rankers.formats import NOTICE_WORDS, Pages
 from rankers.registry import METHODS, describe_methods
 
 
@@ -36,30 +37,74 @@ def methods(arguments: argparse.Namespace) -> int:
 
 def convert_files(arguments: argparse.Namespace) -> int:
     """Convert files, then print what was written, left out and mended."""
+    check_options(arguments.to, arguments.sample, arguments.stratify, arguments.equal)
+    pages = _pages(arguments)
     with progress(None, "claims") as advance:
         report = convert(
             arguments.sources,
             arguments.output,
             arguments.format,
+            to=arguments.to,
+            pages=pages,
+            bounds=Bounds(arguments.min_candidates, arguments.max_candidates, arguments.max_pages),
+            keep_supersets=arguments.keep_supersets,
             limit=arguments.limit,
             sample=arguments.sample,
             stratify=arguments.stratify,
+            equal=arguments.equal,
             seed=arguments.seed,
             progress=advance,
         )
     print(f"{arguments.output}: {report.written} claims")
     if report.written < report.read:
         print(f"sampled from {report.read} claims")
-    for reason, count in sorted(report.left_out.items()):
-        print(f"left out: {count} {reason}")
-    for kind, count in sorted(report.notices.items()):
-        print(f"notice: {count} {NOTICE_WORDS[kind]}")
+    _print_counts(report.left_out, report.notices, NOTICE_WORDS)
     return 0
 
 
+def _pages(arguments: argparse.Namespace) -> Pages | None:
+    """The Wikipedia pages that the format needs, read with a bar of their own."""
+    if not arguments.wiki:
+        return pages_for(arguments.sources, arguments.format, [])
+    with progress(None, "Wikipedia", "page") as advance:
+        return pages_for(arguments.sources, arguments.format, arguments.wiki, advance)
+
+
+def export_official(arguments: argparse.Namespace) -> int:
+    """Write rankings as the paper's code does, then print what was written and left out."""
+    report = official_rankings.export_official(
+        arguments.claims, arguments.rankings, arguments.output, method=arguments.method
+    )
+    return _rankings_done(arguments.output, report)
+
+
+def import_official(arguments: argparse.Namespace) -> int:
+    """Read rankings of the paper's code, then print what was written, left out and mended."""
+    report = official_rankings.import_official(
+        arguments.claims, arguments.official, arguments.output, name=arguments.name
+    )
+    return _rankings_done(arguments.output, report)
+
+
+def _rankings_done(output: str, report: official_rankings.RankingsReport) -> int:
+    for note in report.notes:
+        print(note, file=sys.stderr)
+    print(f"{output}: {report.written} rankings")
+    _print_counts(report.left_out, report.notices, official_rankings.RANKING_NOTICES)
+    return 0
+
+
+def _print_counts(left_out: Counter[str], notices: Counter[str], words: dict[str, str]) -> None:
+    for reason, count in sorted(left_out.items()):
+        print(f"left out: {count} {reason}")
+    for kind, count in sorted(notices.items()):
+        if count:
+            print(f"notice: {count} {words[kind]}")
+
+
 def describe_claims(arguments: argparse.Namespace) -> int:
-    """Print the numbers of the paper's Table 1 for a claims file."""
-    description = describing.describe(arguments.claims)
+    """Print the numbers of the paper's Table 1 for claims files."""
+    description = describing.describe(*arguments.claims)
     if arguments.json:
         print_json(description)
     else:
@@ -104,9 +149,9 @@ def _unused_by_comparison(arguments: argparse.Namespace) -> list[str]:
 
 
 @contextmanager
-def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
+def progress(total: int | None, what: str, unit: str = "claim") -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, nothing in a pipe; yields what takes the count so far."""
-    with tqdm(total=total, desc=what, unit="claim", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(total=total, desc=what, unit=unit, disable=not sys.stderr.isatty()) as bar:
 
         def advance(count: int) -> None:
             bar.update(count - bar.n)

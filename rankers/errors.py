@@ -12,10 +12,14 @@ class RankerError(Exception):
 
 
 class BadInput(RankerError):
-    """A file or an option is wrong. ``problems`` holds one readable line each."""
+    """A file or an option is wrong. ``problems`` holds one readable line each.
 
-    def __init__(self, problems: list[str] | str):
+    ``count`` is how many there were, where more were found than are listed.
+    """
+
+    def __init__(self, problems: list[str] | str, *, count: int | None = None):
         self.problems = [problems] if isinstance(problems, str) else list(problems)
+        self.count = len(self.problems) if count is None else count
         super().__init__("\n".join(self.problems))
 
 

@@ -1,17 +1,17 @@
 """Claims files: an explicit table of formats, and reading by name.
 
-A new format is one file here and one entry in ``FORMATS``; the command line and the study
-importer share both.
+A new format is one file here and one entry in ``FORMATS``, or in ``WIKI_FORMATS`` if its sentences
+come from a Wikipedia dump; the command line and the study importer share the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from rankers.errors import BadInput
-from rankers.formats.csv import read_csv
+from rankers.formats.csv import read_csv, write_csv
 from rankers.formats.interchange import (
     claim_digest,
     claim_line,
@@ -19,7 +19,8 @@ from rankers.formats.interchange import (
     to_interchange,
     write_claims,
 )
-from rankers.formats.official import read_official, write_official_ranking
+from rankers.formats.official import read_official, write_official, write_official_ranking
+from rankers.formats.pages import Page, Pages
 from rankers.formats.rows import (
     MAX_CLAIM_BYTES,
     NOTICE_WORDS,
@@ -32,6 +33,7 @@ from rankers.formats.rows import (
     source_name,
 )
 from rankers.formats.wice import read_wice
+from rankers.formats.wiki import WIKI_FORMATS, WikiFormat, load_pages
 from rankers.values import Claim
 
 #: Messages of one file kept for an error text; the rest is counted.
@@ -59,19 +61,44 @@ FORMATS: dict[str, Format] = {
 
 
 def read_rows(
-    source: Source, format_name: str = "interchange", *, seen: SeenIds | None = None
+    source: Source,
+    format_name: str = "interchange",
+    *,
+    seen: SeenIds | None = None,
+    pages: Pages | None = None,
 ) -> Iterator[Row]:
     """Yield a row for each claim of a path or a binary stream, one at a time.
 
-    Pass one ``seen`` for several files to find ids that repeat between them. Raises BadInput for
-    an unknown format and for a file that cannot be opened; all else is in the rows.
+    Pass one ``seen`` for several files to find ids that repeat between them, and the ``pages`` of
+    ``load_pages`` for a format whose sentences are in Wikipedia. Raises BadInput for an unknown
+    format, for missing pages and for a file that cannot be opened; all else is in the rows.
     """
-    if format_name not in FORMATS:
-        raise BadInput(f"unknown format {format_name!r}: choose one of {', '.join(FORMATS)}")
+    read = _reader(format_name, pages)
     ids = SeenIds() if seen is None else seen
     ids.source = source_name(source)
     with opened(source) as stream:
-        yield from FORMATS[format_name].read(stream, ids)
+        yield from read(stream, ids)
+
+
+def _reader(format_name: str, pages: Pages | None) -> Callable[[BinaryIO, SeenIds], Iterator[Row]]:
+    if format_name in FORMATS:
+        return FORMATS[format_name].read
+    if format_name not in WIKI_FORMATS:
+        names = ", ".join([*FORMATS, *WIKI_FORMATS])
+        raise BadInput(f"unknown format {format_name!r}: choose one of {names}")
+    if pages is None:
+        raise BadInput(
+            f"format {format_name} needs the pages of its Wikipedia: convert it first, with "
+            f"python -m rankers convert --format {format_name} --wiki …"
+        )
+    read = WIKI_FORMATS[format_name].read
+    return lambda stream, ids: read(stream, ids, pages)
+
+
+def with_given_sets(row: Row) -> Claim:
+    """Return the claim of a row with its gold sets as given, supersets too, for writing only."""
+    assert row.claim is not None
+    return replace(row.claim, gold_sets=row.given_sets)
 
 
 def read_claims(
@@ -121,27 +148,42 @@ class ProblemList:
 
     def raise_if_any(self) -> None:
         """Raise BadInput with the messages, if there is one."""
-        if self.count:
-            raise BadInput(self.messages())
+        raise_all([self])
+
+
+def raise_all(lists: Sequence[ProblemList]) -> None:
+    """Raise one BadInput for the problems of all files, if there is one."""
+    messages = [message for problems in lists for message in problems.messages()]
+    if messages:
+        raise BadInput(messages, count=sum(problems.count for problems in lists))
 
 
 __all__ = [
     "FORMATS",
     "MAX_CLAIM_BYTES",
     "NOTICE_WORDS",
+    "WIKI_FORMATS",
     "Format",
     "Notice",
+    "Page",
+    "Pages",
     "Problem",
     "ProblemList",
     "Row",
     "SeenIds",
+    "WikiFormat",
     "check_claims",
     "claim_digest",
     "claim_line",
+    "load_pages",
+    "raise_all",
     "read_claims",
     "read_rows",
     "source_name",
     "to_interchange",
+    "with_given_sets",
     "write_claims",
+    "write_csv",
+    "write_official",
     "write_official_ranking",
 ]

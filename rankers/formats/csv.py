@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from rankers.formats.assemble import UNLABELLED, Parts, assemble
 from rankers.formats.lines import read_lines
@@ -24,7 +24,7 @@ from rankers.formats.rows import (
     Row,
     SeenIds,
 )
-from rankers.values import LABELS
+from rankers.values import LABELS, Claim
 
 REQUIRED = ("claim_id", "claim", "label", "candidate", "gold_sets")
 OPTIONAL = ("title", "source", "license", "lang")
@@ -63,6 +63,28 @@ def read_csv(stream: BinaryIO, seen: SeenIds) -> Iterator[Row]:
         yield group.row(seen)
     if table.failure is not None:
         yield Row(table.failure.line, problems=(table.failure,))
+
+
+def write_csv(claims: Iterable[Claim], stream: TextIO) -> int:
+    """Write claims as flat CSV with every column; return how many there were.
+
+    ``meta`` has no column and is left out. The stream must not translate line ends.
+    """
+    writer = csv.writer(stream, lineterminator="\r\n")  # cells with either sign are then quoted
+    writer.writerow(REQUIRED + OPTIONAL)
+    count = 0
+    for claim in claims:
+        numbers: list[list[int]] = [[] for _ in claim.candidates]
+        for number, gold in enumerate(claim.gold_sets, start=1):
+            for position in gold:
+                numbers[position].append(number)
+        titles = claim.titles or (None,) * len(claim.candidates)
+        rest = (claim.source or "", claim.license or "", claim.lang)
+        for text, sets, title in zip(claim.candidates, numbers, titles, strict=True):
+            cells = (text, ";".join(map(str, sets)), title or "")
+            writer.writerow((claim.id, claim.claim, claim.label, *cells, *rest))
+        count += 1
+    return count
 
 
 @dataclass

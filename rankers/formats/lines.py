@@ -86,6 +86,15 @@ def parse_json(text: str) -> Any:
         raise ValueError("not usable JSON: a number with too many digits") from error
 
 
+def whole_json(stream: BinaryIO) -> Any:
+    """Return the JSON value that a whole stream holds. Raises ValueError as ``parse_json`` does."""
+    try:
+        text = stream.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8 (at byte {error.start + 1}): save the file as UTF-8") from None
+    return parse_json(text)
+
+
 def text_problem(text: str) -> str | None:
     """Return why ``text`` cannot be stored or shown, or None."""
     if "\x00" in text:

@@ -1,4 +1,4 @@
-"""The mapping JSON of the evidence-ranking paper's code: reading claims, writing rankings.
+"""The mapping JSON of the evidence-ranking paper's code: claims both ways, writing rankings.
 
 ``{instance: {claim text: {"candidate snippets": […], "gold": {"gold snippets groups": [[…]]},
 "label": …}}}``. Gold sets are texts there, positions here: a text that occurs several times takes
@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TextIO
 
 from rankers.errors import BadInput
 from rankers.formats.assemble import LABEL_OF, LEFT_OUT_LABELS, Parts, assemble, normal_label
-from rankers.formats.lines import parse_json
+from rankers.formats.lines import whole_json
 from rankers.formats.rows import REPEATED_TEXT, Problem, Row, SeenIds
 from rankers.values import Claim
 
@@ -29,17 +29,9 @@ def read_official(stream: BinaryIO, seen: SeenIds) -> Iterator[Row]:
     The id is the instance's, with ``#2``, ``#3``, … for its further claims.
     """
     try:
-        document = parse_json(stream.read().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        message = f"not UTF-8 (at byte {error.start + 1}): save the file as UTF-8"
-        yield Row(None, problems=(Problem(None, None, message),))
-        return
+        document = read_document(stream)
     except ValueError as error:
         yield Row(None, problems=(Problem(None, None, str(error)),))
-        return
-    if not isinstance(document, dict):
-        message = "must be a JSON object of instances"
-        yield Row(None, problems=(Problem(None, None, message),))
         return
     for instance, claims in document.items():
         if not isinstance(claims, dict) or not claims:
@@ -49,6 +41,49 @@ def read_official(stream: BinaryIO, seen: SeenIds) -> Iterator[Row]:
         for number, (text, record) in enumerate(claims.items(), start=1):
             claim_id = instance if number == 1 else f"{instance}#{number}"
             yield _row(claim_id, instance, text, record, seen)
+
+
+def read_document(stream: BinaryIO) -> dict[str, Any]:
+    """Return the JSON object of a file by instance. Raises ValueError with a readable message."""
+    document = whole_json(stream)
+    if not isinstance(document, dict):
+        raise ValueError("must be a JSON object of instances")
+    return document
+
+
+def shortened(text: str) -> str:
+    """Return a sentence as messages show it."""
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def write_official(claims: Iterable[Claim], stream: TextIO) -> int:
+    """Write claims as the paper's code reads them; return how many there were.
+
+    The format has no place for titles, source, license, lang and meta. Raises BadInput for two
+    claims that would share one key, since one would be lost.
+    """
+    document: dict[str, dict[str, Any]] = defaultdict(dict)
+    count = 0
+    for claim in claims:
+        _file(document, claim, {CANDIDATES: list(claim.candidates), **_gold_and_label(claim)})
+        count += 1
+    _dump(document, stream)
+    return count
+
+
+def keeps_positions(claim: Claim) -> bool:
+    """Return whether reading the written claim gives its gold sets again, not those of twins."""
+    parts = Parts(None, claim.id, claim.claim, claim.label, claim.candidates, gold_sets=[])
+    groups = [[claim.candidates[i] for i in gold] for gold in claim.gold_sets]
+    read = _positions(parts, groups)
+    return all(
+        sorted(gold) == sorted(again) for gold, again in zip(claim.gold_sets, read, strict=True)
+    )
+
+
+def instance_of(claim: Claim) -> str:
+    """Return a claim's instance: ``meta["instance"]`` if it came from this format, else its id."""
+    return str(claim.meta.get("instance", claim.id))
 
 
 def write_official_ranking(
@@ -69,14 +104,23 @@ def write_official_ranking(
             continue
         if sorted(order) != list(range(len(claim.candidates))):
             raise BadInput(f"{claim.id}: the order does not fit {len(claim.candidates)} candidates")
-        instance = str(claim.meta.get("instance", claim.id))
-        if claim.claim in document[instance]:
-            raise BadInput(f"{claim.id}: instance {instance!r} holds the same claim text twice")
-        document[instance][claim.claim] = _prefixes(claim, order)
+        _file(document, claim, _prefixes(claim, order))
         count += 1
+    _dump(document, stream)
+    return count
+
+
+def _file(document: dict[str, dict[str, Any]], claim: Claim, record: dict[str, Any]) -> None:
+    """Put a claim's record under its instance and text."""
+    instance = instance_of(claim)
+    if claim.claim in document[instance]:
+        raise BadInput(f"{claim.id}: instance {instance!r} holds the same claim text twice")
+    document[instance][claim.claim] = record
+
+
+def _dump(document: Mapping[str, Any], stream: TextIO) -> None:
     json.dump(document, stream, ensure_ascii=False, indent=1)
     stream.write("\n")
-    return count
 
 
 def _prefixes(claim: Claim, order: Sequence[int]) -> dict[str, Any]:
@@ -84,12 +128,15 @@ def _prefixes(claim: Claim, order: Sequence[int]) -> dict[str, Any]:
     record: dict[str, Any] = {
         str(length): {SELECTED: texts[:length]} for length in range(1, len(texts) + 1)
     }
-    record["gold"] = {
+    return record | _gold_and_label(claim)
+
+
+def _gold_and_label(claim: Claim) -> dict[str, Any]:
+    gold = {
         "num selected snippets": claim.gold_min_size,
         GROUPS: [[claim.candidates[i] for i in gold] for gold in claim.gold_sets],
     }
-    record["label"] = claim.label
-    return record
+    return {"gold": gold, "label": claim.label}
 
 
 def _row(claim_id: str, instance: str, text: str, record: Any, seen: SeenIds) -> Row:
@@ -136,8 +183,7 @@ def _positions(parts: Parts, groups: list[list[str]]) -> list[list[int]]:
                     ambiguous.add(text)
             elif text.strip():
                 what = "occurs less often among the candidates" if used[text] else "is no candidate"
-                shown = text if len(text) <= 60 else text[:57] + "…"
-                parts.problem(f"{GROUPS}[{i}]", f"the gold sentence {shown!r} {what}")
+                parts.problem(f"{GROUPS}[{i}]", f"the gold sentence {shortened(text)!r} {what}")
         gold_sets.append(gold)
     if ambiguous:
         message = (

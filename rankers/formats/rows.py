@@ -45,11 +45,17 @@ REDUCED_GOLD_SETS = "reduced_gold_sets"
 EMPTY_CANDIDATES = "empty_candidates"
 REPEATED_TEXT = "repeated_text"
 UNKNOWN_FIELD = "unknown_field"
+UNREACHABLE_SETS = "unreachable_sets"
+TWO_WAY_LABEL = "two_way_label"
+AMBIGUOUS_GOLD = "ambiguous_gold"
 NOTICE_WORDS = {
     REDUCED_GOLD_SETS: "claims with gold sets reduced to the minimal ones",
     EMPTY_CANDIDATES: "claims with empty candidates dropped and indices moved",
     REPEATED_TEXT: "claims with gold sentences that occur more than once (first unused one taken)",
     UNKNOWN_FIELD: "claims or files with unknown fields, ignored",
+    UNREACHABLE_SETS: "claims that lost a gold set whose page or sentence the dump lacks",
+    TWO_WAY_LABEL: "claims labelled NOT_SUPPORTED, which joins refuted and unknown, as refuted",
+    AMBIGUOUS_GOLD: "claims whose gold sentence has a twin before it that will be read instead",
 }
 
 

@@ -9,7 +9,10 @@ import pytest
 from rankers.cli import main
 from tests.rankers.claim_files import line, write
 
-COMMANDS = ("methods", "convert", "describe", "rank", "select", "evaluate")
+COMMANDS = (
+    *("methods", "convert", "describe", "rank", "select", "evaluate"),
+    *("export-official", "import-official"),
+)
 
 
 @pytest.fixture
@@ -178,9 +181,31 @@ def test_convert_reports_counts(tmp_path, out, capsys):
 
 def test_describe_as_text_and_json(claims, capsys):
     assert main(["describe", claims]) == 0
-    assert "3 (3 supported)" in capsys.readouterr().out
-    assert main(["describe", claims, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["n"] == 3
+    assert "Number of Instances" in capsys.readouterr().out
+    assert main(["describe", claims, claims, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n"], found["files"][claims]["n"]) == (6, 3)
+
+
+def test_a_flood_of_problems_is_cut_and_counted(tmp_path, out, capsys):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b"".join(line(id=f"c{i}", label="x") for i in range(3000)))
+    arguments = ["convert", "--format", "interchange", str(path), "-o", out]
+    assert main(arguments) == 1
+    *shown, last = capsys.readouterr().err.splitlines()
+    assert [one.split(",")[0] for one in shown] == [f"{path}: line {i}" for i in range(1, 21)]
+    assert last == "… and 2980 more; python -m rankers --all-problems … lists them"
+    assert main(["--all-problems", *arguments]) == 1
+    *shown, last = capsys.readouterr().err.splitlines()
+    assert len(shown) == 1000
+    assert last == f"{path}: and 2000 more problems"
+
+
+def test_twenty_problems_are_all_shown(tmp_path, out, capsys):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b"".join(line(id=f"c{i}", label="x") for i in range(20)))
+    assert main(["rank", str(path), "--method", "bm25", "-o", out]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 20
 
 
 def test_a_file_that_is_not_there_is_one_line(capsys):

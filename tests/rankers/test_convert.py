@@ -4,9 +4,10 @@ from collections import Counter
 
 import pytest
 
-from rankers.convert import convert, draw
+from rankers.convert import Bounds, convert
 from rankers.errors import BadInput
-from rankers.formats import read_claims
+from rankers.formats import read_claims, read_rows
+from rankers.sampling import draw, equal_seats
 from tests.rankers.claim_files import line, write
 from tests.shared_data import DATA, needs_data
 
@@ -85,10 +86,14 @@ def test_impossible_samples_are_refused(tmp_path):
     source, out = write(tmp_path / "a.jsonl", {}), tmp_path / "out.jsonl"
     with pytest.raises(BadInput, match="there are only 1 claims"):
         convert([source], out, "interchange", sample=2)
-    with pytest.raises(BadInput, match="--stratify hops: choose from label, gold_min_size"):
-        convert([source], out, "interchange", sample=1, stratify=["hops"])
+    with pytest.raises(BadInput, match="--stratify length: choose from label, gold_min_size"):
+        convert([source], out, "interchange", sample=1, stratify=["length"])
     with pytest.raises(BadInput, match="--stratify needs --sample"):
         convert([source], out, "interchange", stratify=["label"])
+    with pytest.raises(BadInput, match="--equal needs --stratify"):
+        convert([source], out, "interchange", sample=1, equal=True)
+    with pytest.raises(BadInput, match="--to xml: choose one of interchange, csv, official"):
+        convert([source], out, "interchange", to="xml")
     assert not out.exists()
 
 
@@ -98,3 +103,104 @@ def test_left_out_rows_are_counted(tmp_path):
     report = convert([DATA / "original" / "wice_sample.jsonl"], out, "wice")
     assert (report.written, report.left_out) == (26, {"not_supported": 4})
     assert sum(1 for _ in read_claims(out)) == 26
+
+
+def test_equal_seats_go_round_until_strata_are_full():
+    sizes = {("a",): 2, ("b",): 10, ("c",): 30}
+    assert equal_seats(sizes, 12) == {("a",): 2, ("b",): 5, ("c",): 5}
+    assert equal_seats(sizes, 13) == {("a",): 2, ("b",): 6, ("c",): 5}
+    assert equal_seats(sizes, 1) == {("a",): 1, ("b",): 0, ("c",): 0}
+    assert equal_seats(sizes, 42) == sizes
+    strata = [("a",)] * 2 + [("b",)] * 10 + [("c",)] * 30
+    drawn = draw(strata, 12, 0, equal=True)
+    assert Counter(strata[i] for i in drawn) == {("a",): 2, ("b",): 5, ("c",): 5}
+
+
+def test_strata_count_minimal_sets_and_hops(tmp_path):
+    source = write(
+        tmp_path / "a.jsonl",
+        {"id": "one", "gold_sets": [[0], [0, 1]], "meta": {"num_hops": 2}},
+        {"id": "two", "gold_sets": [[0], [1]], "meta": {"num_hops": 3}},
+        {"id": "three", "gold_sets": [[2]], "meta": {"num_hops": 2}},
+        {"id": "four", "gold_sets": [[0], [1], [2]]},
+    )
+    out = tmp_path / "out.jsonl"
+    convert([source], out, "interchange", sample=2, stratify=["gold_sets"], seed=1)
+    assert Counter(len(claim.gold_sets) > 1 for claim in read_claims(out)) == {True: 1, False: 1}
+    convert([source], out, "interchange", sample=3, stratify=["hops"], equal=True)
+    assert Counter(claim.meta.get("num_hops") for claim in read_claims(out)) == {
+        2: 1,
+        3: 1,
+        None: 1,
+    }
+
+
+def test_bounds_are_applied_before_the_limit_and_counted_by_reason(tmp_path):
+    claims = [{"id": str(n), "candidates": ["x"] * n, "gold_sets": [[0]]} for n in range(1, 7)]
+    source, out = write(tmp_path / "a.jsonl", *claims), tmp_path / "out.jsonl"
+    report = convert([source], out, "interchange", bounds=Bounds(2, 5), limit=4)
+    assert [claim.id for claim in read_claims(out)] == ["2", "3", "4", "5"]
+    assert report.left_out == {"too_few_candidates": 1}
+    report = convert([source], out, "interchange", bounds=Bounds(2, 5))
+    assert report.left_out == {"too_few_candidates": 1, "too_many_candidates": 1}
+
+
+def test_pages_cannot_be_counted_without_titles(tmp_path):
+    source, out = write(tmp_path / "a.jsonl", {}), tmp_path / "out.jsonl"
+    with pytest.raises(BadInput, match="c1: --max-pages needs titles, and this claim has none"):
+        convert([source], out, "interchange", bounds=Bounds(max_pages=1))
+    assert not out.exists()
+    write(source, {"titles": ["A", "A", None]})
+    assert convert([source], out, "interchange", bounds=Bounds(max_pages=2)).written == 1
+    report = convert([source], out, "interchange", bounds=Bounds(max_pages=1))
+    assert (report.written, report.left_out) == (0, {"too_many_pages": 1})
+
+
+HARD = {
+    "id": " 007\n",
+    "claim": 'He said: "a, b;\r\nc"\r.',
+    "candidates": ["\rx\n", " NA ", "\rx\n"],
+    "gold_sets": [[0, 2], [1], [1, 2]],
+    "titles": ["T, 1", None, 'T "2"'],
+    "source": "S",
+    "license": "L, M",
+    "lang": "de",
+}
+
+
+@pytest.mark.parametrize("supersets", [False, True])
+def test_csv_and_back_changes_nothing_but_meta(tmp_path, supersets):
+    hard = {**HARD, "meta": {"a": 1}}
+    source = write(tmp_path / "a.jsonl", {}, hard, {"id": "b", "titles": ["A", "B", "C"]})
+    table, again = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    convert([source], table, "interchange", to="csv", keep_supersets=supersets)
+    convert([table], again, "csv", keep_supersets=supersets)
+    expected, found = list(read_rows(source)), list(read_rows(again))
+    assert [row.given_sets for row in found] == [
+        row.given_sets if supersets else row.claim.gold_sets for row in expected
+    ]
+    for one, other in zip(expected, found, strict=True):
+        for name in ("id", "claim", "label", "candidates", "titles", "source", "license", "lang"):
+            assert getattr(one.claim, name) == getattr(other.claim, name)
+    assert found[1].claim.meta == {}
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["wice_open", "fm2_open"])
+def test_real_claims_survive_csv(tmp_path, name):
+    source, table, again = DATA / f"{name}.jsonl", tmp_path / "a.csv", tmp_path / "b.jsonl"
+    convert([source], table, "interchange", to="csv", keep_supersets=True)
+    convert([table], again, "csv", keep_supersets=True)
+    for one, other in zip(read_rows(source), read_rows(again), strict=True):
+        assert one.given_sets == other.given_sets
+        for field in ("id", "claim", "label", "candidates", "titles", "source", "license"):
+            assert getattr(one.claim, field) == getattr(other.claim, field)
+
+
+def test_a_sample_can_be_written_in_another_format(tmp_path):
+    source = write(tmp_path / "a.jsonl", *({"id": f"{i:02}"} for i in range(20)))
+    plain, table, again = (tmp_path / name for name in ("p.jsonl", "t.csv", "b.jsonl"))
+    convert([source], plain, "interchange", sample=5, seed=4)
+    convert([source], table, "interchange", to="csv", sample=5, seed=4)
+    convert([table], again, "csv")
+    assert list(read_claims(plain)) == list(read_claims(again))

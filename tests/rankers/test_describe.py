@@ -39,11 +39,65 @@ def test_repeated_candidates_are_counted():
     assert describe(DATA / "wice_open.jsonl")["claims_with_repeated_candidates"] == 58
 
 
-def test_the_text_says_the_same(tmp_path):
-    path = write(tmp_path / "c.jsonl", {"gold_sets": [[0], [0, 1]]}, {"id": "b"})
-    shown = text(describe(path))
-    assert "2 (2 supported)" in shown
-    assert "1.50, of them minimal 1.00" in shown
+TABLE = """\
+                                             a.jsonl  b.jsonl       all
+Number of Instances                                2        1         3
+Avg. Candidate Evidence Set Size (Sents)         3.0      2.0       2.7
+Avg. Number of Gold Evidence Sets               1.50     2.00      1.67
+Avg. Gold Set Size (Sents)                      1.25     1.00      1.17
+Avg. Optimal Gold Evidence Set Size (Sents)     1.00     1.00      1.00
+
+most candidates                                    3        2         3
+minimal gold sets                               1.00     2.00      1.33
+minimal gold set size                           1.00     1.00      1.00
+claims with one minimal set                 2 (100%)   0 (0%)   2 (67%)
+optimal size 1                              2 (100%) 1 (100%)  3 (100%)
+optimal size 2                                0 (0%)   0 (0%)    0 (0%)
+optimal size 3+                               0 (0%)   0 (0%)    0 (0%)
+repeated candidates                           0 (0%) 1 (100%)   1 (33%)
+refuted                                       0 (0%) 1 (100%)   1 (33%)
+supported                                   2 (100%)   0 (0%)   2 (67%)"""
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    first = write(tmp_path / "a.jsonl", {"gold_sets": [[0], [0, 1]]}, {"id": "b"})
+    twins = {"label": "refuted", "candidates": ["x", "x"], "gold_sets": [[0], [1], [1]]}
+    return first, write(tmp_path / "b.jsonl", twins)
+
+
+def test_the_table_has_the_papers_rows_and_a_column_a_file(two_files):
+    def squeezed(table):
+        return [" ".join(line.split()) for line in table.splitlines()]
+
+    shown = text(describe(*two_files))
+    assert squeezed(shown) == squeezed(TABLE)
+    assert len({len(line) for line in shown.splitlines() if line}) == 1
+
+
+def test_one_file_has_one_column(two_files):
+    assert text(describe(two_files[0])).splitlines()[0].split() == ["a.jsonl"]
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(two_files, tmp_path):
+    (tmp_path / "x").mkdir()
+    other = write(tmp_path / "x" / "a.jsonl", {})
+    heading = text(describe(two_files[0], other)).splitlines()[0]
+    assert heading.split() == [str(two_files[0]), str(other), "all"]
+
+
+def test_files_together_and_each_by_itself(two_files):
+    both = describe(*two_files)
+    each = [describe(path) for path in two_files]
+    assert both["n"] == 3
+    assert both["label"] == {"refuted": 1, "supported": 2}
+    assert both["gold_sets"]["mean"] == pytest.approx(5 / 3)
+    assert both["files"] == {
+        str(path): one["files"][str(path)] for path, one in zip(two_files, each, strict=True)
+    }
+    assert {key: value for key, value in each[0].items() if key != "files"} == both["files"][
+        str(two_files[0])
+    ]
 
 
 def test_a_file_without_claims_is_bad_input(tmp_path):
@@ -52,6 +106,12 @@ def test_a_file_without_claims_is_bad_input(tmp_path):
         describe(tmp_path / "empty.jsonl")
 
 
-def test_problems_are_listed(tmp_path):
-    with pytest.raises(BadInput, match="line 2, label"):
-        describe(write(tmp_path / "c.jsonl", {}, {"id": "b", "label": "x"}))
+def test_problems_of_all_files_are_listed(tmp_path):
+    first = write(tmp_path / "a.jsonl", {}, {"id": "b", "label": "x"})
+    second = write(tmp_path / "b.jsonl", {"label": "y"})
+    with pytest.raises(BadInput) as caught:
+        describe(first, second)
+    assert [one.split(": unknown")[0] for one in caught.value.problems] == [
+        f"{first}: line 2, label",
+        f"{second}: line 1, label",
+    ]
