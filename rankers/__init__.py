@@ -7,6 +7,8 @@ from rankers.errors import (
     MissingDependency,
     PermanentError,
     RankerError,
+    SpendLimitReached,
+    StoreError,
     TransportError,
     TruncatedReply,
     UnknownMethod,
@@ -34,6 +36,7 @@ from rankers.registry import (
     result_name,
     unused_options,
 )
+from rankers.spending import Prices, Spending
 from rankers.values import LABELS, Claim, Ranking, Selection, Usage
 
 __all__ = [
@@ -47,6 +50,7 @@ __all__ = [
     "MissingDependency",
     "Notice",
     "PermanentError",
+    "Prices",
     "Problem",
     "Ranker",
     "RankerError",
@@ -56,6 +60,9 @@ __all__ = [
     "SeenIds",
     "Selection",
     "Selector",
+    "SpendLimitReached",
+    "Spending",
+    "StoreError",
     "TransportError",
     "TruncatedReply",
     "UnknownMethod",

@@ -7,17 +7,19 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankers import commands
+from rankers import commands, cost, run_command
 from rankers.compare import DRAWS, MIN_DRAWS, SEED
 from rankers.convert import TARGETS
 from rankers.errors import BadInput, RankerError
 from rankers.formats import FORMATS, WIKI_FORMATS
 from rankers.plots import FORMAT_OF
 from rankers.sampling import STRATA
+from rankers.spending import Prices
 
 #: Problems printed by default; a bad file of many lines must not bury the first ones.
 SHOWN_PROBLEMS = 20
@@ -169,7 +171,44 @@ def _run(parser: argparse.ArgumentParser, kind: str) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="OUT.jsonl", help="resumed where it exists"
     )
-    parser.set_defaults(run=commands.run_method, kind=kind)
+    _spending(parser)
+    parser.set_defaults(run=run_command.run_method, kind=kind)
+
+
+def _spending(parser: argparse.ArgumentParser) -> None:
+    """Options of runs that pay for answers."""
+    parser.add_argument(
+        "--store", metavar="FILE", help="where answers are kept (default: beside OUT)"
+    )
+    parser.add_argument(
+        "--max-calls", type=_positive, metavar="N", help="stop after N requests to the LLM"
+    )
+    parser.add_argument(
+        "--max-tokens", type=_positive, metavar="N", help="stop after N prompt and answer tokens"
+    )
+    parser.add_argument(
+        "--max-cost", type=_amount, metavar="X", help="stop once X is spent; needs --price"
+    )
+    parser.add_argument(
+        "--price",
+        type=_price,
+        metavar="IN,CACHED,OUT",
+        help="prices of a million prompt, cached prompt and answer tokens",
+    )
+    parser.add_argument(
+        "--cache-block",
+        type=_positive,
+        default=cost.BLOCK,
+        metavar="N",
+        help="for --dry-run: tokens of a block of the server's prefix cache (default 16)",
+    )
+    parser.add_argument(
+        "--cache-from",
+        type=int,
+        default=0,
+        metavar="N",
+        help="for --dry-run: shortest prefix that is cached (default 0; OpenAI: 1024)",
+    )
 
 
 def _evaluate(parser: argparse.ArgumentParser) -> None:
@@ -226,3 +265,17 @@ def _figure(text: str) -> str:
     if Path(text).suffix.lower() not in FORMAT_OF:
         raise argparse.ArgumentTypeError(f"must end in {', '.join(FORMAT_OF)}, unlike {text!r}")
     return text
+
+
+def _amount(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
+    return number
+
+
+def _price(text: str) -> Prices:
+    try:
+        return Prices.from_text(text)
+    except BadInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

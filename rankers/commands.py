@@ -16,35 +16,16 @@ from tqdm import tqdm
 from rankers import describe as describing
 from rankers import evaluate as evaluating
 from rankers import official_rankings, plots, tables
-from rankers.base import Ranker, Selector
 from rankers.compare import DRAWS, SEED, compare
 from rankers.convert import Bounds, check_options, convert, pages_for
-from rankers.embedders import is_paid, make_embedder
-from rankers.errors import BadInput
 from rankers.formats import NOTICE_WORDS, Pages
-from rankers.method_info import EMBEDDER, MODEL
-from rankers.params import split_pairs
-from rankers.registry import (
-    METHODS,
-    build,
-    calls_for,
-    describe_methods,
-    method_info,
-    method_needs,
-    method_params,
-    unused_options,
-)
-from rankers.resume import finished_ids
-from rankers.run import ClaimsFile, run, survey
-from rankers.store import FileStore
-
-RESPONSES_SUFFIX = ".responses"
+from rankers.registry import METHODS, describe_methods
 
 
 def methods(arguments: argparse.Namespace) -> int:
     """List the methods."""
     if arguments.json:
-        _print_json(describe_methods())
+        print_json(describe_methods())
         return 0
     for info in METHODS.values():
         needs = f" (uses: {', '.join(info.needs)})" if info.needs else ""
@@ -58,7 +39,7 @@ def convert_files(arguments: argparse.Namespace) -> int:
     """Convert files, then print what was written, left out and mended."""
     check_options(arguments.to, arguments.sample, arguments.stratify, arguments.equal)
     pages = _pages(arguments)
-    with _progress(None, "claims") as advance:
+    with progress(None, "claims") as advance:
         report = convert(
             arguments.sources,
             arguments.output,
@@ -85,7 +66,7 @@ def _pages(arguments: argparse.Namespace) -> Pages | None:
     """The Wikipedia pages that the format needs, read with a bar of their own."""
     if not arguments.wiki:
         return pages_for(arguments.sources, arguments.format, [])
-    with _progress(None, "Wikipedia", "page") as advance:
+    with progress(None, "Wikipedia", "page") as advance:
         return pages_for(arguments.sources, arguments.format, arguments.wiki, advance)
 
 
@@ -125,49 +106,10 @@ def describe_claims(arguments: argparse.Namespace) -> int:
     """Print the numbers of the paper's Table 1 for claims files."""
     description = describing.describe(*arguments.claims)
     if arguments.json:
-        _print_json(description)
+        print_json(description)
     else:
         print(describing.text(description))
     return 0
-
-
-def run_method(arguments: argparse.Namespace) -> int:
-    """Rank or select, resuming OUT; 1 while any claim in OUT is a failed one."""
-    name, params = arguments.method, split_pairs(arguments.param)
-    kind = method_info(name).kind
-    if kind != arguments.kind:
-        command = "select" if kind == Selector.kind else "rank"
-        raise BadInput(f"{name} is a {kind}: use python -m rankers {command}")
-    values = method_params(name, params)
-    for note in unused_options(name, arguments.model, arguments.embedder, params):
-        print(note, file=sys.stderr)
-    claims = survey(arguments.claims)
-    if arguments.dry_run:
-        print(_dry_run(arguments, values, claims))
-        return 0
-    method = _build(arguments, values)
-    total = min(len(claims.n_candidates), arguments.limit or len(claims.n_candidates))
-    with _progress(total, name) as advance:
-        report = run(
-            method,
-            arguments.claims,
-            arguments.output,
-            limit=arguments.limit,
-            concurrency=arguments.concurrency,
-            progress=advance,
-            claims_file=claims,
-        )
-    print(
-        f"{arguments.output}: {report.n_claims} claims, {report.already_done} were there, "
-        f"{report.written} asked, {report.fallbacks} with a fallback, {report.failed} failed"
-    )
-    if report.failed:
-        print(
-            f"{report.failed} claims failed ({report.first_error}); "
-            "the same command asks them again",
-            file=sys.stderr,
-        )
-    return 1 if report.failed else 0
 
 
 def evaluate_rankings(arguments: argparse.Namespace) -> int:
@@ -189,7 +131,7 @@ def evaluate_rankings(arguments: argparse.Namespace) -> int:
         Path(arguments.plot).write_bytes(figure)
     summary = result.summary()
     if arguments.json:
-        _print_json(summary)
+        print_json(summary)
     else:
         print(tables.report(summary))
     return 0
@@ -206,43 +148,8 @@ def _unused_by_comparison(arguments: argparse.Namespace) -> list[str]:
     ]
 
 
-def _build(arguments: argparse.Namespace, values: dict[str, Any]) -> Ranker | Selector:
-    """The method; what a server answers is kept beside OUT, so that it is paid for once."""
-    from rankers.llm import LLM
-
-    needs = method_needs(arguments.method, values)
-    # Whatever is refused is refused before the store's file is made.
-    if MODEL in needs:
-        LLM.from_environment(arguments.model)
-    if EMBEDDER in needs:
-        make_embedder(arguments.embedder)
-    store = None
-    if MODEL in needs or (EMBEDDER in needs and is_paid(arguments.embedder)):
-        store = FileStore(arguments.output + RESPONSES_SUFFIX)
-    return build(
-        arguments.method,
-        model=arguments.model,
-        embedder=arguments.embedder,
-        params=values,
-        llm=LLM.from_environment(arguments.model, store=store) if MODEL in needs else None,
-        store=store,
-    )
-
-
-def _dry_run(arguments: argparse.Namespace, values: dict[str, Any], claims: ClaimsFile) -> str:
-    """What a run would ask, retries aside; needs neither key nor server."""
-    scope = list(claims.n_candidates.items())[: arguments.limit]
-    done = finished_ids(Path(arguments.output))
-    wanted = [n for claim_id, n in scope if claim_id not in done]
-    calls = sum(calls_for(arguments.method, n, values) for n in wanted)
-    return (
-        f"dry run: {len(scope)} claims, {len(scope) - len(wanted)} were there, "
-        f"{len(wanted)} to ask, at most {calls} LLM calls without retries"
-    )
-
-
 @contextmanager
-def _progress(total: int | None, what: str, unit: str = "claim") -> Iterator[Callable[[int], None]]:
+def progress(total: int | None, what: str, unit: str = "claim") -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, nothing in a pipe; yields what takes the count so far."""
     with tqdm(total=total, desc=what, unit=unit, disable=not sys.stderr.isatty()) as bar:
 
@@ -252,5 +159,5 @@ def _progress(total: int | None, what: str, unit: str = "claim") -> Iterator[Cal
         yield advance
 
 
-def _print_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2))

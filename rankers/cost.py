@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rankers.base import PlannedCall
+from rankers.values import Usage
 
 BYTES_PER_TOKEN = 4.46
 #: Tokens that a chat template adds around a turn.
@@ -34,6 +35,11 @@ class Estimate:
     def computed_tokens(self) -> int:
         """Prompt tokens that the server has to work through."""
         return self.prompt_tokens - self.cached_tokens
+
+    @property
+    def usage(self) -> Usage:
+        """The same as a usage, for prices."""
+        return Usage(self.calls, self.prompt_tokens, self.cached_tokens, self.completion_tokens)
 
 
 def estimate(

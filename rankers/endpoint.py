@@ -195,11 +195,9 @@ class Endpoint:
         end = time.monotonic() + seconds
         self.spending.reserve()
         self._count_request()
-        create: Any = client.chat.completions.with_streaming_response.create
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
-            # As ``extra_body`` the body goes out as it is; the client would check every message.
-            with create(model="", messages=[], extra_body=body, timeout=timeout) as response:
+            with self._open(client, body, timeout) as response:
                 return _answer(_read(response, end))
         except PermanentError:  # inside an answer of status 200
             self.spending.give_back()
@@ -213,6 +211,12 @@ class Endpoint:
             raise _connection_failure(error, seconds) from error
         except _http_errors() as error:  # while the body of an error status was read
             raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
+
+    def _open(self, client: OpenAI, body: Body, timeout: Any) -> Any:
+        """The response to a chat completion, as a context whose body is still to be read."""
+        create: Any = client.chat.completions.with_streaming_response.create
+        # As ``extra_body`` the body goes out as it is; the client would check every message.
+        return create(model="", messages=[], extra_body=body, timeout=timeout)
 
     def _count_request(self) -> None:
         """Each thread counts in a place of its own: a lock could be held during a fork."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rankers.base import Ranker, Selector
-from rankers.errors import BadInput, MissingDependency, SpendLimitReached
+from rankers.errors import BadInput, MissingDependency, SpendLimitReached, StoreError
 from rankers.formats import read_claims
 from rankers.records import FAILED, failed_record, record_line, to_record
 from rankers.resume import Identity, Output
@@ -88,7 +88,8 @@ def run(
 
     ``claims_file`` saves reading the file again when ``survey`` was called before. Claims that
     failed before are asked again; one claim's error never stops the others. Raises BadInput when
-    the claims are wrong, OUT was made by something else or is in use; MissingDependency at once.
+    the claims are wrong, OUT was made by something else or is in use; MissingDependency and
+    StoreError at once.
     """
     surveyed = claims_file or survey(claims_path)
     scope = dict(list(surveyed.n_candidates.items())[:limit])
@@ -160,8 +161,8 @@ def _one(method: Ranker | Selector, claim: Claim) -> Outcome:
         result = (
             method.rank_claim(claim) if isinstance(method, Ranker) else method.select_claim(claim)
         )
-    except MissingDependency:
-        raise  # it would fail every claim alike
+    except (MissingDependency, StoreError):
+        raise  # it would fail every claim alike, and what cannot be kept must not be paid for
     except SpendLimitReached as limit:
         return limit
     except Exception as error:

@@ -6,17 +6,19 @@ import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankers.embedders.base import Embedder
 from rankers.embedders.batches import batches
-from rankers.endpoint import Endpoint
+from rankers.endpoint import Body, Endpoint
 from rankers.errors import MalformedReply
 from rankers.store import ResponseStore
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 Vector = NDArray[np.float64]
 
@@ -118,9 +120,9 @@ class OpenAIEmbedder(Embedder):
 class EmbeddingEndpoint(Endpoint):
     """An endpoint whose requests go to the embeddings address, with the same retries and limits."""
 
-    def _client(self) -> Any:
-        # Endpoint posts to chat.completions of its client; here that name leads to the embeddings.
-        return SimpleNamespace(chat=SimpleNamespace(completions=super()._client().embeddings))
+    def _open(self, client: OpenAI, body: Body, timeout: Any) -> Any:
+        create: Any = client.embeddings.with_streaming_response.create
+        return create(model="", input=[], extra_body=body, timeout=timeout)
 
 
 def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:

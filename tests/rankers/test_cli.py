@@ -50,6 +50,8 @@ def test_every_command_has_help(command, capsys):
         ["rank", "c.jsonl", "--method", "bm25", "-o", "o", "--limit", "x"],
         ["convert", "--format", "xml", "a", "-o", "b"],
         ["evaluate", "c.jsonl", "r.jsonl", "--plot", "f.gif"],
+        ["rank", "c.jsonl", "--method", "llm", "-o", "o", "--price", "1,2"],
+        ["rank", "c.jsonl", "--method", "llm", "-o", "o", "--max-cost", "0"],
     ],
 )
 def test_wrong_usage_exits_2(arguments, capsys):
@@ -126,7 +128,9 @@ def test_a_dry_run_counts_and_writes_nothing(claims, out, tmp_path, capsys, monk
     before = sorted(path.name for path in tmp_path.iterdir())
     arguments = ["rank", claims, "--method", "incremental_llm", "--limit", "2", "--dry-run"]
     assert main([*arguments, "-o", out]) == 0
-    assert "2 claims, 0 were there, 2 to ask, at most 4 LLM calls" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "2 claims, 0 were there, 2 to ask" in said
+    assert "LLM calls: 4 without retries" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
@@ -134,7 +138,7 @@ def test_a_dry_run_counts_what_is_there(claims, out, capsys):
     main(["rank", claims, "--method", "bm25", "--limit", "2", "-o", out])
     capsys.readouterr()
     assert main(["rank", claims, "--method", "bm25", "--dry-run", "-o", out]) == 0
-    assert "3 claims, 2 were there, 1 to ask, at most 0 LLM calls" in capsys.readouterr().out
+    assert "3 claims, 2 were there, 1 to ask, no LLM calls" in capsys.readouterr().out
 
 
 def test_claims_that_fail_make_the_exit_status_1_until_they_do_not(

@@ -7,7 +7,13 @@ import pytest
 
 from rankers.base import Ranker
 from rankers.bm25 import BM25
-from rankers.errors import BadInput, MissingDependency, SpendLimitReached, TransportError
+from rankers.errors import (
+    BadInput,
+    MissingDependency,
+    SpendLimitReached,
+    StoreError,
+    TransportError,
+)
 from rankers.fixed import DocumentOrder
 from rankers.resume import Output
 from rankers.run import run
@@ -310,3 +316,17 @@ def test_claims_under_way_when_the_limit_is_reached_are_kept(claims, out):
     report = run(Slow(2), claims, out, concurrency=2)
     assert report.stopped
     assert {one["id"] for one in _lines(out)} == {"c0", "c1", "c2"}
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_store_that_fails_ends_the_run_and_marks_no_claim_failed(claims, out, concurrency):
+    with pytest.raises(StoreError, match="disk is full"):
+        run(
+            Stub(failing={"C 2"}, error=StoreError("the disk is full")),
+            claims,
+            out,
+            concurrency=concurrency,
+        )
+    assert "failed" not in {one["status"] for one in _lines(out)}
+    assert run(Stub(), claims, out).failed == 0
+    assert len(_lines(out)) == 5
