@@ -8,6 +8,7 @@ from typing import Any
 from rankers import coverage as cover
 from rankers.base import Ranker
 from rankers.bm25 import BM25
+from rankers.cover_settings import CoverSettings
 from rankers.cross_encoder import CrossEncoderScorer
 from rankers.fixed import DocumentOrder, Random
 from rankers.gold import GoldFirst
@@ -16,19 +17,24 @@ from rankers.nli import DEPTH, NLI, TOP, IncrementalNLI
 from rankers.params import Param
 from rankers.similarity import IncrementalSimilarity, Similarity
 
-_THRESHOLD = Param(
-    "threshold",
-    float,
-    cover.THRESHOLD,
-    "cosine from which a similar word covers a claim word in part",
-    minimum=-1,
-    maximum=0.99,
-)
-_WEIGHT = Param(
-    "weight", float, cover.WEIGHT, "what an all but equal word covers", minimum=0, maximum=1
-)
-_REPEAT = Param(
-    "repeat", float, cover.REPEAT, "share with which covered words count again", minimum=0
+_DEFAULTS = CoverSettings()
+
+
+def _cover_param(name: str, help: str, maximum: float | None = None) -> Param:
+    return Param(name, float, getattr(_DEFAULTS, name), help, minimum=0, maximum=maximum)
+
+
+_COVER = (
+    _cover_param(
+        "strictness",
+        "similarity from which another word counts, times what the best sentence holds",
+        maximum=0.99,
+    ),
+    _cover_param("weight", "what an all but equal word covers", maximum=1),
+    _cover_param("repeat", "share with which covered words count again"),
+    _cover_param("numbers", "factor of words with a digit"),
+    _cover_param("nearby", "bonus of a chosen sentence's neighbours, in a document"),
+    _cover_param("sentence", "weight of whole-sentence similarity, if the embedder has any"),
 )
 _SHARE = Param(
     "share", float, cover.SHARE, "share of the coverable weight to reach", minimum=0, maximum=1
@@ -89,7 +95,7 @@ RANKERS = (
         "greedy coverage of the claim's words (the offline default)",
         lambda params, options: cover.Coverage(options.make_embedder(), **params),
         needs=(EMBEDDER,),
-        params=(_THRESHOLD, _WEIGHT, _REPEAT),
+        params=_COVER,
     ),
     MethodInfo(
         "nli",
@@ -123,6 +129,6 @@ SELECTORS = (
         "the shortest coverage prefix that covers a share of the claim",
         lambda params, options: cover.CoverageSelection(options.make_embedder(), **params),
         needs=(EMBEDDER,),
-        params=(_SHARE, _THRESHOLD, _WEIGHT, _REPEAT),
+        params=(_SHARE, *_COVER),
     ),
 )

@@ -42,3 +42,7 @@ def content_words(text: str) -> dict[str, str]:
     for word in kept:
         found.setdefault(stem(word), word)
     return found
+
+
+#: Stems of the stop words, for texts that are kept as stems.
+STOP_STEMS = frozenset(map(stem, STOP_WORDS))

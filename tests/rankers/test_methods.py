@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 import rankers
 from rankers.base import Ranker
 from rankers.bm25 import BM25
-from rankers.coverage import Coverage, CoverageSelection, greedy_order
+from rankers.coverage import Coverage
 from rankers.embedders import Embedder, WordLlamaEmbedder, make_embedder
 from rankers.errors import BadInput
 from rankers.fixed import Random
@@ -139,68 +138,6 @@ def test_incremental_similarity_equals_the_definition_on_random_vectors():
                     best, best_score = i, cosine
         chosen.append(best)
     assert IncrementalSimilarity(Planted(vectors)).rank("c", texts).order == tuple(chosen)
-
-
-def test_coverage_prefers_what_adds_to_what_repeats():
-    claim = "The bridge was built by Anna Kern in Lisbon in 1921."
-    candidates = [
-        "The bridge was built by Anna Kern.",
-        "Anna Kern built the bridge.",
-        "Work in Lisbon ended in 1921.",
-        "Weather is fine.",
-    ]
-    assert Coverage().rank(claim, candidates).order[:2] == (0, 2)
-
-
-def test_coverage_compares_stems_and_similar_words():
-    method = Coverage()
-    cover = method.cover("Physicians operated.", ["She operates.", "A doctor came.", "A red car."])
-    assert cover.parts[0, 1] == 1.0
-    assert 0 < cover.parts[1, 0] < 1
-    assert cover.parts[2, 0] == 0.0
-
-
-def test_coverage_without_weight_counts_words_only():
-    cover = Coverage(weight=0).cover("Physicians operated.", ["A doctor.", "He operated."])
-    assert cover.parts.tolist() == [[0.0, 0.0], [0.0, 1.0]]
-
-
-def test_greedy_order_starts_another_round_when_nothing_adds():
-    method = Coverage(repeat=0)
-    claim = "Alpha beta."
-    candidates = ["alpha", "alpha beta", "beta", "gamma"]
-    order, gains = greedy_order(method.cover(claim, candidates), 0)
-    assert order == [1, 0, 2, 3]
-    assert gains[1] > 0
-    assert gains[3] == 0
-
-
-def test_coverage_of_a_long_claim_takes_well_under_a_second():
-    rng = np.random.default_rng(3)
-    vocabulary = [f"word{i} part" for i in range(400)]
-    candidates = [" ".join(rng.choice(vocabulary, 12)) for _ in range(1200)]
-    method = Coverage()
-    method.rank("warm up", ["the weights", "are loaded"])
-    start = time.perf_counter()
-    ranking = method.rank(" ".join(vocabulary[:25]), candidates)
-    assert len(ranking.order) == 1200
-    assert time.perf_counter() - start < 1.0
-
-
-def test_coverage_selection_stops_when_the_share_is_reached():
-    claim = "Anna Kern built the Lisbon bridge in 1921."
-    candidates = ["Weather.", "Anna Kern built it.", "The Lisbon bridge.", "In 1921.", "Anna."]
-    selected = [
-        CoverageSelection(share=share).select(claim, candidates).selected
-        for share in (0.0, 0.6, 1.0)
-    ]
-    assert len(selected[0]) == 1
-    assert selected[0] < selected[1] or set(selected[0]) <= set(selected[1])
-    assert set(selected[2]) == {1, 2, 3}
-
-
-def test_coverage_selection_of_a_claim_with_nothing_to_cover_is_one_sentence():
-    assert CoverageSelection().select("???", ["!", "…"]).selected == (0,)
 
 
 @pytest.mark.parametrize("name", ["coverage_selection", "top_k"])
