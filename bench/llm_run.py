@@ -30,6 +30,8 @@ N_CANDIDATES = 40
 DEPTH = 6
 LATENCY = 0.2
 CONCURRENCY = 32
+#: The shortest run counts: what else the machine does only makes a run longer.
+N_RUNS = 2
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,12 @@ class TimedRun:
 def measure() -> Iterator[str]:
     """Run ``incremental_llm`` over generated claims; libraries and vectors are loaded before."""
     _load()
-    timed = timed_run()
+    timed = min((timed_run() for _ in range(N_RUNS)), key=lambda one: one.wall)
     ideal = makespan((n * LATENCY for n in timed.calls.values()), CONCURRENCY)
     n_calls, wall = timed.calls.total(), timed.wall
     yield (
-        f"{N_CLAIMS} claims, {n_calls} calls of {LATENCY * 1000:.0f} ms, {CONCURRENCY} at a "
-        f"time: ideal {ideal:.2f} s, wall {wall:.2f} s, ratio {wall / ideal:.3f} "
+        f"{N_CLAIMS} claims, {n_calls} calls of {LATENCY * 1000:.0f} ms, {CONCURRENCY} at a time: "
+        f"ideal {ideal:.2f} s, wall {wall:.2f} s (best of {N_RUNS}), ratio {wall / ideal:.3f} "
         f"{goal(f'{GOAL_RATIO:.2f}', wall <= GOAL_RATIO * ideal)}"
     )
     each = timed.cpu / n_calls * 1000
