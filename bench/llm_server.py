@@ -66,8 +66,8 @@ class _LoggingServer(LLMServer):
     """Keeps what ``Answered`` needs of every answer."""
 
     def __init__(self, **settings: Any):
-        super().__init__(**settings)
-        self.log: list[dict[str, Any]] = []
+        super().__init__(keeps_requests=False, **settings)
+        self.noted: list[dict[str, Any]] = []
 
     def completion(self, request: Request, act: Act) -> dict[str, Any]:
         """The answer, noted."""
@@ -79,7 +79,7 @@ class _LoggingServer(LLMServer):
             "prompt_tokens": usage["prompt_tokens"],
             "cached_tokens": usage["prompt_tokens_details"]["cached_tokens"],
         }
-        self.log.append(answered)  # a list takes one item at a time, from any thread
+        self.noted.append(answered)  # a list takes one item at a time, from any thread
         return completion
 
 
@@ -90,7 +90,7 @@ def main() -> None:
     with _LoggingServer(latency=parser.parse_args().latency) as server:
         print(server.base_url, flush=True)
         sys.stdin.read()
-    for answered in server.log:
+    for answered in server.noted:
         print(json.dumps(answered))
 
 
