@@ -51,6 +51,8 @@ class _CrossEncoder:
         config = AutoConfig.from_pretrained(source)
         self._columns = _columns(source, config.id2label)
         self._tokenizer = AutoTokenizer.from_pretrained(source)
+        # A premise that is too long loses its start: its end is the sentence that is being judged.
+        self._tokenizer.truncation_side = "left"
         model = AutoModelForSequenceClassification.from_pretrained(source)
         self._model = model.float().to(device).eval()  # some are stored in half precision
         self._device = device

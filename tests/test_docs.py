@@ -21,7 +21,14 @@ from rankers.endpoint import LLMSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-DOCUMENTS = [README, ROOT / "docs" / "deployment.md", ROOT / "fixtures" / "README.md"]
+DOCUMENTS = [
+    README,
+    ROOT / "docs" / "coverage.md",
+    ROOT / "docs" / "deployment.md",
+    ROOT / "docs" / "formats.md",
+    ROOT / "docs" / "rankers.md",
+    ROOT / "fixtures" / "README.md",
+]
 #: Variables of the programs around ours: granian, and the PostgreSQL container.
 OTHERS = {"POSTGRES_PASSWORD", "GRANIAN_WORKERS"}
 VARIABLE = re.compile(r"\b(?:(?:SUFFICE|OPENAI|CELERY|DATABASE)_[A-Z_]+|SECRET_KEY|DEBUG)\b")

@@ -65,10 +65,10 @@ def test_random_is_near_its_expectation(claims_and_values):
         assert result[measure]["mean"] == pytest.approx(wanted[measure]["mean"], abs=0.02)
 
 
-def test_coverage_reaches_the_published_sketch(claims_and_values):
-    # MRR of the sketch in the specification (decision 13), threshold .5 and weight .6.
+def test_coverage_stays_as_good_as_it_was_measured(claims_and_values):
+    # A little below the MRR in docs/rankers.md.
     claims, values = claims_and_values
-    sketch = {139: 0.671, 238: 0.572, 703: 0.386}[len(claims)]
+    floor = {139: 0.685, 238: 0.575, 703: 0.425}[len(claims)]
     mrr = aggregate(_scores("coverage", claims))["mrr"]["mean"]
-    assert mrr >= sketch
+    assert mrr >= floor
     assert mrr > values["bm25"]["all"]["mrr"]["mean"]

@@ -105,10 +105,10 @@ def test_a_model_with_other_labels_is_refused_and_named(tmp_path, labels):
     assert f"has the labels {', '.join(labels)}: choose one with" in str(caught.value)
 
 
-def test_the_premise_is_cut_and_the_claim_never(classifier):
+def test_the_start_of_a_long_premise_is_cut_and_the_claim_never(classifier):
     words = ["paris", "is", "large", "a", "red", "car", "came", "it", "closed"] * 9
     # Frame of three tokens and five words of the claim leave so many for the premise.
-    kept = " ".join(words[: MAX_TOKENS - 3 - 5])
+    kept = " ".join(words[-(MAX_TOKENS - 3 - 5) :])
     scores = CrossEncoderScorer(str(classifier)).score([(" ".join(words), CLAIM), PAIRS[0]])
     assert np.allclose(scores, direct_scores(classifier, [(kept, CLAIM), PAIRS[0]]), atol=1e-6)
 
