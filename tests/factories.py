@@ -8,7 +8,7 @@ from typing import Any
 from studyapp.domain import lifecycle, schedule
 from studyapp.domain.assignment import JoinForm, join
 from studyapp.domain.trials import start_next_trial
-from studyapp.enums import Interface, JobState, RunKind
+from studyapp.enums import Interface, JobState, RunKind, TrialKind
 from studyapp.models import (
     Candidate,
     Claim,
@@ -79,7 +79,7 @@ def add_evidence(
 ) -> None:
     """A result for every claim and condition, as a worker would have stored it."""
     for condition in study.conditions.all():
-        for claim in study.claims.all():
+        for claim in study.claims.filter(role=TrialKind.MAIN):
             common = {
                 "condition": condition,
                 "claim": claim,

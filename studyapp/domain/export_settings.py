@@ -14,6 +14,7 @@ from django.db.models import Count, Max, Sum
 from studyapp.domain.export_rows import CHUNK
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.lifecycle import software_version
+from studyapp.domain.queries import main_claims
 from studyapp.enums import RunKind
 from studyapp.models import Claim, PlannedTrial, Study
 from studyapp.protocols.verification import default_options
@@ -28,7 +29,7 @@ def study_settings(study: Study) -> dict[str, Any]:
     The completion code stays out: who reads a published export must not be able to claim pay.
     """
     conditions = list(study.conditions.order_by("position"))
-    labels = set(Claim.objects.filter(study=study).values_list("label", flat=True).distinct())
+    labels = set(main_claims(study).values_list("label", flat=True).distinct())
     slots = study.slots.aggregate(most=Max("n_trials"))
     return {
         "format_version": FORMAT_VERSION,
@@ -66,7 +67,7 @@ def study_settings(study: Study) -> dict[str, Any]:
         "non_inferiority_margin": study.non_inferiority_margin,
         "preregistered": study.preregistered,
         "texts": study.texts,
-        "n_claims": Claim.objects.filter(study=study).count(),
+        "n_claims": main_claims(study).count(),
         "frozen": study.frozen,
         "withdrawn": _withdrawn(study),
     }

@@ -19,6 +19,7 @@ from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL
 from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.progress import missing_evidence
+from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import Interface, StudyState
@@ -105,7 +106,7 @@ def check_params(method: str, params: dict[str, Any]) -> dict[str, Any]:
 def opening_problems(study: Study) -> list[str]:
     """Everything that keeps a study from opening, each with what to do."""
     problems = []
-    n_claims = Claim.objects.filter(study=study).count()
+    n_claims = main_claims(study).count()
     if not n_claims:
         problems.append("no claims: import them with import_claims")
     if not study.conditions.exists():
@@ -133,7 +134,8 @@ def opening_warnings(study: Study) -> list[str]:
             "fully counterbalanced"
         )
     labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
-    unscorable = labels - set(study.response_options or default_options(labels))
+    main_labels = set(main_claims(study).values_list("label", flat=True))
+    unscorable = labels - set(study.response_options or default_options(main_labels))
     if unscorable:
         warnings.append(
             f"claims labelled {', '.join(sorted(unscorable))} have no such answer: not scorable"
@@ -151,7 +153,7 @@ def open_study(study: Study) -> Study:
         if problems:
             raise NotReady(problems)
         if not study.response_options:
-            labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
+            labels = set(main_claims(study).values_list("label", flat=True))
             study.response_options = default_options(labels)
         if not study.completion_code:
             study.completion_code = random_code(8).upper()
