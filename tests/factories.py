@@ -111,6 +111,16 @@ def open_study(n_claims: int = 4, **options: Any) -> Study:
     return lifecycle.open_study(ready_study(n_claims, **options))
 
 
+def sitting_study(
+    n_claims: int = 4, *, n_practice: int = 0, n_attention: int = 0, **options: Any
+) -> Study:
+    """An open study with further claims: practice ones first, then attention checks."""
+    study = ready_study(n_claims, **options)
+    add_claims(study, n_practice, role=TrialKind.PRACTICE)
+    add_claims(study, n_attention, role=TrialKind.ATTENTION)
+    return lifecycle.open_study(study)
+
+
 def joined(study: Study, run_kind: str = RunKind.REAL) -> Enrolment:
     """A participant who has consented and holds a slot."""
     return join(study.code, JoinForm(f"nonce-{next(_numbers)}", run_kind))

@@ -109,7 +109,7 @@ def _choice_faults(item: dict[str, Any]) -> list[str]:
     if (
         isinstance(options, list)
         and 2 <= len(options) <= 100
-        and all(_is_line(option, 200) for option in options)
+        and all(_is_line(option, 200) and len(option.splitlines()) == 1 for option in options)
         and len({option.strip() for option in options}) == len(options)
     ):
         return []
