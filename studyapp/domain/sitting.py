@@ -168,11 +168,12 @@ def has_stages(study: Study) -> bool:
 def place_of(trial: Trial) -> Place:
     """Where a trial stands for its participant. A main trial takes no query, the others one."""
     slot = trial.enrolment.slot
-    others = Trial.objects.filter(enrolment_id=trial.enrolment_id, kind=trial.kind)
+    if trial.kind == TrialKind.MAIN:
+        plan = plan_of(slot)
+        return Place("Trial", plan.number_of_main(trial.position), plan.n_trials)
+    alike = Trial.objects.filter(enrolment_id=trial.enrolment_id, kind=trial.kind).order_by()
     if trial.kind == TrialKind.PRACTICE:
-        n_met = others.order_by().values("claim_id").distinct().count()
+        n_met = alike.values("claim_id").distinct().count()
         return Place("Practice", n_met, slot.study.n_practice)
     plan = plan_of(slot)
-    if trial.kind == TrialKind.ATTENTION:
-        return Place("Trial", plan.number_of_attention(others.count()), plan.n_trials)
-    return Place("Trial", plan.number_of_main(trial.position), plan.n_trials)
+    return Place("Trial", plan.number_of_attention(alike.count()), plan.n_trials)

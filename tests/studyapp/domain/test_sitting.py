@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.lifecycle import open_study, set_state
@@ -19,7 +22,7 @@ from studyapp.domain.trials import (
     start_next_trial,
 )
 from studyapp.enums import EnrolmentState, StudyState
-from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
+from studyapp.errors import BadAnswer, BadAnswers, BadLink, NoFreeSlot, NotOpen, StalePage
 from studyapp.models import Enrolment, QuestionnaireAnswer, Study, Trial, VerificationAnswer
 from tests import factories
 from tests.studyapp.domain.test_trials import in_threads
@@ -418,6 +421,20 @@ def test_withdrawing_deletes_the_answers():
     withdraw(enrolment.token)
     assert answers() == {}
     assert not Enrolment.objects.exists()
+
+
+def test_who_has_only_the_questionnaire_left_keeps_the_place():
+    enrolment = at_questionnaire()
+    study = enrolment.slot.study
+    factories.joined(study)
+    Enrolment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    other = factories.joined(study)
+    assert other.slot_id != enrolment.slot_id
+    with pytest.raises(NoFreeSlot):
+        factories.joined(study)
+    submit_questionnaire(enrolment.token, {"ease": "4"})
+    enrolment.refresh_from_db()
+    assert enrolment.state == EnrolmentState.COMPLETED
 
 
 # ---- the whole, and what it costs ----------------------------------------------------------------
