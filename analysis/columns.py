@@ -9,7 +9,7 @@ from __future__ import annotations
 import pandas as pd
 
 from analysis.column import Column
-from analysis.people_columns import CLAIM_COLUMNS, PARTICIPANT_COLUMNS
+from analysis.people_columns import CLAIM_COLUMNS, PARTICIPANT_COLUMNS, QUESTIONNAIRE_COLUMNS
 from analysis.trial_columns import EVENT_COLUMNS, TRIAL_COLUMNS
 
 FORMAT_VERSION = "1"
@@ -19,6 +19,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "events": EVENT_COLUMNS,
     "claims": CLAIM_COLUMNS,
     "participants": PARTICIPANT_COLUMNS,
+    "questionnaire": QUESTIONNAIRE_COLUMNS,
 }
 
 CODEBOOK_COLUMNS = (
@@ -36,10 +37,7 @@ CODEBOOK_COLUMNS = (
 
 
 def columns_of(table: str) -> tuple[Column, ...]:
-    """Columns of ``trials``, ``events``, ``claims`` or ``participants``, in file order.
-
-    Raises ValueError for another table.
-    """
+    """Columns of one of ``TABLES``, in file order. Raises ValueError for another table."""
     if table not in TABLES:
         raise ValueError(f"no table {table!r}; the export has {', '.join(TABLES)}")
     return TABLES[table]

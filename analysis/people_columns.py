@@ -1,14 +1,15 @@
-"""Columns of claims.csv and participants.csv, in file order."""
+"""Columns of claims.csv, participants.csv and questionnaire.csv, in file order."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from analysis.column import DERIVED, Column
-from analysis.trial_columns import LABELS, PARTICIPANT_STATUSES
+from analysis.trial_columns import LABELS, PARTICIPANT_STATUSES, TRIAL_KINDS
 
 _C = partial(Column, "claims")
 _P = partial(Column, "participants")
+_Q = partial(Column, "questionnaire")
 
 CLAIM_COLUMNS: tuple[Column, ...] = (
     _C("study_id", "string", "short name of the study"),
@@ -46,6 +47,12 @@ CLAIM_COLUMNS: tuple[Column, ...] = (
         rule="1 to the number of subsets",
         minimum=1,
         missing="not in the schedule (practice, attention)",
+    ),
+    _C(
+        "role",
+        "category",
+        "the kind of trial that the claim is kept for; only main claims are analysed",
+        allowed=TRIAL_KINDS,
     ),
     _C("lang", "string", "language of the claim", rule="BCP 47 tag"),
     _C("source", "string", "where the claim comes from", missing="not stated"),
@@ -98,4 +105,25 @@ PARTICIPANT_COLUMNS: tuple[Column, ...] = (
         origin=DERIVED,
         formula="number of rows of trials.csv with this participant_id",
     ),
+)
+
+QUESTIONNAIRE_COLUMNS: tuple[Column, ...] = (
+    _Q(
+        "participant_id",
+        "string",
+        "random pseudonym; a participant has one row for each question that was answered",
+        rule="a participant_id of participants.csv",
+    ),
+    _Q(
+        "name",
+        "string",
+        "name of the question in study.json, sitting.questionnaire",
+        rule="unique within a participant",
+    ),
+    _Q(
+        "value",
+        "string",
+        "the answer: the option chosen, the point of the scale, the number, or the text",
+    ),
+    _Q("answered_at", "time", "when the questionnaire was sent, server clock", "UTC, ISO 8601, ms"),
 )

@@ -135,8 +135,20 @@ def _inclusion(document: Mapping[str, Any]) -> str:
         "Which trials count",
         table(["Reason", "Rows", "Meaning"], rows, caption, texts=(2,)),
         details("Holders of the slots", table(["Slot", "Participant"], holders, texts=(1,))),
+        _attention(document),
         table(["Sensitivity (design set)", *document["conditions"]], _sensitive(document)),
     )
+
+
+def _attention(document: Mapping[str, Any]) -> str:
+    """The share of attention checks that each participant passed; empty where there were none."""
+    rates = document["attention_pass_rates"]
+    if not rates:
+        return ""
+    rows = [[person, f"{100 * rate:.0f} %"] for person, rate in sorted(rates.items())]
+    n_failed = sum(rate < 0.5 for rate in rates.values())
+    heading = f"Attention checks: {n_failed} of {len(rates)} participants passed fewer than half"
+    return details(heading, table(["Participant", "Passed"], rows))
 
 
 def _sensitive(document: Mapping[str, Any]) -> list[list[str]]:

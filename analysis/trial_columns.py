@@ -169,6 +169,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
         "confidence",
         "int",
         "how sure the participant was, if the study asks",
+        rule="1 (not at all) to 5 (completely)",
         missing="not asked or not answered",
         optional=True,
     ),

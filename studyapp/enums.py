@@ -65,6 +65,14 @@ class EnrolmentState(TextChoices):
     WITHDRAWN = "withdrawn", "Withdrawn"
 
 
+class TrialKind(TextChoices):
+    """What a trial is for, and the claims that are kept for it. Only main trials are analysed."""
+
+    MAIN = "main", "Main"
+    PRACTICE = "practice", "Practice"
+    ATTENTION = "attention", "Attention check"
+
+
 class TrialState(TextChoices):
     OPEN = "open", "Open"
     COMPLETED = "completed", "Completed"

@@ -61,3 +61,11 @@ class BadAnswer(StudyError):
     """The answer is none that this trial offers."""
 
     status = 422
+
+
+class BadAnswers(BadAnswer):
+    """Answers to the questionnaire that cannot be kept: ``faults`` has one text a question."""
+
+    def __init__(self, faults: dict[str, str]):
+        self.faults = faults
+        super().__init__(list(faults.values()))

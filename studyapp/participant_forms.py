@@ -9,10 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from studyapp.domain.events import clean_client_ms
+from studyapp.domain.questionnaire import plain_text
 from studyapp.errors import BadAnswer
+from studyapp.protocols.verification import CONFIDENCE_SCALE
 
 #: No ranking has more sentences than this, so more digits are no rank.
 MAX_RANK_DIGITS = 6
+_POINTS = {str(point): point for point in CONFIDENCE_SCALE}
+#: Before the name of a question in the form of the questionnaire.
+QUESTION_PREFIX = "q-"
 INCOMPLETE = "The page sent something incomplete. Nothing was stored: try again."
 
 
@@ -26,9 +31,14 @@ class RevealInput:
 
 @dataclass(frozen=True)
 class DecisionInput:
-    """The answer chosen, how many sentences the page showed, and the browser's clock."""
+    """What was answered, how many sentences the page showed, and the browser's clock.
+
+    ``confidence`` is None where nothing was chosen, and 0 for what is no number of its scale.
+    """
 
     decision: str
+    confidence: int | None
+    reason: str
     n_shown: int
     client_ms: int | None
 
@@ -41,13 +51,25 @@ def read_reveal(data: Mapping[str, str]) -> RevealInput:
 def read_decision(data: Mapping[str, str]) -> DecisionInput:
     """Raises BadAnswer unless ``n_shown`` is a whole number from 1.
 
-    Which decisions there are is the study's business: the domain checks ``decision``.
+    Which answers there are is the study's business: the domain checks them.
     """
+    confidence = data.get("confidence")
     return DecisionInput(
         data.get("decision", ""),
+        _POINTS.get(confidence, 0) if confidence else None,
+        plain_text(data.get("reason", "")).strip(),
         _count(data.get("n_shown")),
         clean_client_ms(data.get("client_ms")),
     )
+
+
+def read_questionnaire(data: Mapping[str, str]) -> dict[str, str]:
+    """What was sent, by the names of the questions; the domain checks it."""
+    return {
+        name.removeprefix(QUESTION_PREFIX): value
+        for name, value in data.items()
+        if name.startswith(QUESTION_PREFIX)
+    }
 
 
 def gives_consent(data: Mapping[str, str]) -> bool:

@@ -1,7 +1,7 @@
 """Rules that constraints cannot say, as triggers on SQLite and PostgreSQL.
 
 - events: never updated; deleted only for an enrolment that withdrew; steps count 1, 2, 3, …
-- answers: never updated; deleted only on withdrawal
+- answers, to trials and to the questionnaire: never updated; deleted only on withdrawal
 - trials: the frozen stimulus never changes
 - rankings: the order is a permutation of the claim's candidates
 - selections: ascending positions of the claim's candidates, at least one
@@ -37,6 +37,16 @@ SQLITE = {
         WHEN NOT EXISTS (SELECT 1 FROM studyapp_withdrawal w JOIN studyapp_trial t
             ON t.enrolment_id = w.enrolment_number WHERE t.id = OLD.trial_id) BEGIN
             SELECT RAISE(ABORT, 'decisions are deleted on withdrawal only');
+        END""",
+    "questionnaire_no_update": """
+        CREATE TRIGGER questionnaire_no_update BEFORE UPDATE ON studyapp_questionnaireanswer BEGIN
+            SELECT RAISE(ABORT, 'an answer cannot be changed');
+        END""",
+    "questionnaire_no_delete": """
+        CREATE TRIGGER questionnaire_no_delete BEFORE DELETE ON studyapp_questionnaireanswer
+        WHEN NOT EXISTS (SELECT 1 FROM studyapp_withdrawal w
+            WHERE w.enrolment_number = OLD.enrolment_id) BEGIN
+            SELECT RAISE(ABORT, 'answers are deleted on withdrawal only');
         END""",
     "trial_stimulus_frozen": """
         CREATE TRIGGER trial_stimulus_frozen BEFORE UPDATE OF stimulus ON studyapp_trial
@@ -75,6 +85,17 @@ POSTGRESQL_FUNCTIONS = {
         BEGIN
             IF NOT EXISTS (SELECT 1 FROM studyapp_withdrawal w JOIN studyapp_trial t
                 ON t.enrolment_id = w.enrolment_number WHERE t.id = OLD.trial_id) THEN
+                RAISE EXCEPTION '%', TG_ARGV[0]
+                    USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN OLD;
+        END $$""",
+    "suffice_answer_deleted_on_withdrawal": """
+        CREATE FUNCTION suffice_answer_deleted_on_withdrawal() RETURNS trigger
+        LANGUAGE plpgsql AS $$
+        BEGIN
+            IF NOT EXISTS (SELECT 1 FROM studyapp_withdrawal w
+                WHERE w.enrolment_number = OLD.enrolment_id) THEN
                 RAISE EXCEPTION '%', TG_ARGV[0]
                     USING ERRCODE = 'integrity_constraint_violation';
             END IF;
@@ -146,6 +167,18 @@ POSTGRESQL = {
         "BEFORE DELETE ON studyapp_verificationanswer FOR EACH ROW EXECUTE FUNCTION "
         "suffice_delete_on_withdrawal('decisions are deleted on withdrawal only')"
     ),
+    ("questionnaire_no_update", "studyapp_questionnaireanswer"): (
+        "BEFORE UPDATE ON studyapp_questionnaireanswer FOR EACH ROW "
+        "EXECUTE FUNCTION suffice_refuse('an answer cannot be changed')"
+    ),
+    ("questionnaire_no_delete", "studyapp_questionnaireanswer"): (
+        "BEFORE DELETE ON studyapp_questionnaireanswer FOR EACH ROW EXECUTE FUNCTION "
+        "suffice_answer_deleted_on_withdrawal('answers are deleted on withdrawal only')"
+    ),
+    ("questionnaire_no_truncate", "studyapp_questionnaireanswer"): (
+        "BEFORE TRUNCATE ON studyapp_questionnaireanswer FOR EACH STATEMENT "
+        "EXECUTE FUNCTION suffice_refuse('an answer cannot be changed')"
+    ),
     ("trial_stimulus_frozen", "studyapp_trial"): (
         "BEFORE UPDATE OF stimulus ON studyapp_trial FOR EACH ROW "
         "WHEN (NEW.stimulus IS DISTINCT FROM OLD.stimulus) "
@@ -171,16 +204,27 @@ def _sqlite_statements() -> dict[str, str]:
 
 
 def install_triggers(connection: BaseDatabaseWrapper) -> None:
-    """Create all triggers; they must not exist yet."""
+    """Create the triggers of every table there is; none of them may exist yet.
+
+    An early migration installs them as well, when later tables are still missing.
+    """
+    tables = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             for sql in _sqlite_statements().values():
-                cursor.execute(sql)
+                if _sqlite_table(sql) in tables:
+                    cursor.execute(sql)
             return
         for sql in POSTGRESQL_FUNCTIONS.values():
             cursor.execute(sql)
-        for (name, _table), rule in POSTGRESQL.items():
-            cursor.execute(f"CREATE TRIGGER {name} {rule}")
+        for (name, table), rule in POSTGRESQL.items():
+            if table in tables:
+                cursor.execute(f"CREATE TRIGGER {name} {rule}")
+
+
+def _sqlite_table(sql: str) -> str:
+    """The table whose changes a trigger guards: the first one named after ON."""
+    return sql.split(" ON ", 1)[1].split(None, 1)[0]
 
 
 def remove_triggers(connection: BaseDatabaseWrapper) -> None:

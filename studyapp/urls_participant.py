@@ -13,6 +13,7 @@ urlpatterns = [
     path(RUN, participant.run, name="run"),
     path(RUN + "t/<slug:trial_code>/seen", participant.seen, name="trial-seen"),
     path(RUN + "begin", participant.begin, name="run-begin"),
+    path(RUN + "questionnaire", participant.questionnaire, name="run-questionnaire"),
     path(RUN + "help", participant.help_page, name="run-help"),
     path(RUN + "withdraw", participant.withdraw_run, name="run-withdraw"),
     path("<slug:study_code>/", participant_join.welcome, name="study-welcome"),

@@ -8,7 +8,7 @@ from typing import Any
 from studyapp.domain import lifecycle, schedule
 from studyapp.domain.assignment import JoinForm, join
 from studyapp.domain.trials import start_next_trial
-from studyapp.enums import Interface, JobState, RunKind
+from studyapp.enums import Interface, JobState, RunKind, TrialKind
 from studyapp.models import (
     Candidate,
     Claim,
@@ -79,7 +79,7 @@ def add_evidence(
 ) -> None:
     """A result for every claim and condition, as a worker would have stored it."""
     for condition in study.conditions.all():
-        for claim in study.claims.all():
+        for claim in study.claims.filter(role=TrialKind.MAIN):
             common = {
                 "condition": condition,
                 "claim": claim,
@@ -109,6 +109,16 @@ def ready_study(
 def open_study(n_claims: int = 4, **options: Any) -> Study:
     """An open study: by default 4 claims, 2 subsets, 2 slots of 4 trials."""
     return lifecycle.open_study(ready_study(n_claims, **options))
+
+
+def sitting_study(
+    n_claims: int = 4, *, n_practice: int = 0, n_attention: int = 0, **options: Any
+) -> Study:
+    """An open study with further claims: practice ones first, then attention checks."""
+    study = ready_study(n_claims, **options)
+    add_claims(study, n_practice, role=TrialKind.PRACTICE)
+    add_claims(study, n_attention, role=TrialKind.ATTENTION)
+    return lifecycle.open_study(study)
 
 
 def joined(study: Study, run_kind: str = RunKind.REAL) -> Enrolment:

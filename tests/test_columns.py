@@ -11,14 +11,17 @@ import pytest
 from analysis import columns
 from studyapp.domain import export_rows
 from studyapp.domain.export import export_study
+from studyapp.domain.questionnaire import submit_questionnaire
 from studyapp.models import Study
 from tests.studyapp.domain import exported
 
 
 @pytest.fixture
 def study(db: None, tmp_path: Path) -> Study:
-    study = exported.open_study(tmp_path)
-    exported.sit(study)
+    question = {"name": "age", "text": "How old?", "kind": "number"}
+    study = exported.open_study(tmp_path, sitting={"questionnaire": [question]})
+    run = exported.sit(study)
+    submit_questionnaire(run.token, {"age": "41"})
     return study
 
 
@@ -47,6 +50,7 @@ def test_the_rows_of_a_table_hold_its_columns_in_order_and_nothing_else(study: S
         "events": lambda: export_rows.event_rows(study, False),
         "claims": lambda: export_rows.claim_rows(study),
         "participants": lambda: export_rows.participant_rows(study, False),
+        "questionnaire": lambda: export_rows.questionnaire_rows(study, False),
     }[table]()
     first = next(iter(rows))
     assert list(first) == columns.names_of(table)

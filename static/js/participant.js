@@ -52,16 +52,17 @@
     true,
   );
 
-  /* A key held down is one press as well. */
+  /* A key held down is one press as well; in a text it makes empty lines. */
   document.addEventListener("keydown", (event) => {
-    if (event.repeat && event.key === "Enter" && event.target.closest?.("#run form")) {
+    const isTyping = event.target.tagName === "TEXTAREA";
+    if (event.repeat && event.key === "Enter" && !isTyping && event.target.closest?.("#run form")) {
       event.preventDefault();
     }
   });
 
   /* --- The decision -------------------------------------------------------------------------- */
   const showChoice = () => {
-    const chosen = inRegion("#decide input:checked");
+    const chosen = inRegion("#decide .choices input:checked");
     const button = inRegion("#decide .confirm button");
     if (button) button.textContent = chosen ? `Confirm: ${chosen.parentElement.textContent}` : "Submit";
   };

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from studyapp.codes import random_code
-from studyapp.enums import EnrolmentState, RunKind, TrialState
+from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
 from studyapp.errors import BadLink, NoFreeSlot, NotOpen, StalePage
 from studyapp.models import Enrolment, Participant, Slot, Study, Trial, Withdrawal
 from studyapp.models.assignment import HOLDING
@@ -208,10 +208,17 @@ def _expired_seat(study: Study, run_kind: str, now: datetime) -> tuple[Slot, int
 
 
 def _expired_holds(study: Study, run_kind: str, now: datetime) -> QuerySet[Enrolment]:
+    """Holds that nobody renewed in time. Who has only the questionnaire left keeps the slot."""
+    last_trial = Trial.objects.filter(
+        enrolment=OuterRef("pk"),
+        kind=TrialKind.MAIN,
+        state=TrialState.COMPLETED,
+        position=OuterRef("slot__n_trials"),
+    )
     return (
         Enrolment.objects.select_related("slot")
         .filter(slot__study=study, run_kind=run_kind, lease_until__lt=now)
-        .filter(state__in=(EnrolmentState.CONSENTED, EnrolmentState.ACTIVE))
+        .filter(~Exists(last_trial), state__in=(EnrolmentState.CONSENTED, EnrolmentState.ACTIVE))
         .order_by("lease_until", "pk")
     )
 

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from rankers.formats.lines import deep_text_problem, parse_json, text_problem
 from studyapp.domain.lifecycle import add_condition, check_slug
+from studyapp.domain.sitting_settings import sitting_problems
 from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
 from studyapp.errors import StudyError
 from studyapp.models import Study
@@ -34,6 +35,7 @@ DESCRIPTIVE = frozenset(
         "code",
         "slug",
         "n_claims",
+        "roles",
         "withdrawn",
     }
 )
@@ -99,9 +101,13 @@ def check_configuration(
             continue
         if name in DESCRIPTIVE or name == "conditions":
             continue
+        if name == "sitting":
+            problems += [f"field {problem}" for problem in sitting_problems(value)]
+            fields[name] = value
+            continue
         check = _CHECKS.get(name)
         if check is None:
-            known = ", ".join(sorted([*_CHECKS, "conditions"]))
+            known = ", ".join(sorted([*_CHECKS, "conditions", "sitting"]))
             problems.append(f"field {name}: not known; known are {known}")
             continue
         field_name, test, wanted = check

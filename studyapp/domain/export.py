@@ -16,7 +16,13 @@ from typing import Any
 
 from studyapp.codes import random_code
 from studyapp.domain.export_evidence import claim_records, result_records
-from studyapp.domain.export_rows import claim_rows, event_rows, participant_rows, trial_rows
+from studyapp.domain.export_rows import (
+    claim_rows,
+    event_rows,
+    participant_rows,
+    questionnaire_rows,
+    trial_rows,
+)
 from studyapp.domain.export_settings import FORMAT_VERSION, study_json, study_version
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.errors import StudyError
@@ -31,10 +37,11 @@ README = """\
 Suffice study export, format version {version}
 
 study.json          settings, texts, conditions, hashes of what was frozen, the whole schedule
-claims.csv          the claims, one row each
+claims.csv          the claims, one row each; practice and attention claims have that role
 claims.jsonl        the claims with their candidate sentences, in the interchange format
 rankings.jsonl      the ranking or selection of every claim and condition
 participants.csv    people by pseudonym, with status and times
+questionnaire.csv   what they answered after their last trial, one row an answer
 trials.csv          one row a trial
 events.csv          one row an event: start, every reveal, page hidden and visible, decision
 codebook.csv        every column of the tables: type, unit, allowed values, meaning
@@ -42,6 +49,7 @@ codebook.csv        every column of the tables: type, unit, allowed values, mean
 Text is UTF-8, times are UTC with milliseconds, an empty cell is a missing value. A sentence is
 named by its position among the claim's candidates: s0, s1, ...
 
+Practice and attention trials are included and marked in trial_kind; the measures leave them out.
 Pilot runs are included and marked pilot = true; the measures leave them out. Simulated runs
 {simulated}. Nothing is here of people who withdrew but their number (withdrawn in study.json).
 Claims keep the source and licence stated with them.
@@ -121,6 +129,7 @@ def _write_zip(
         archive.add_records("rankings.jsonl", result_records(study))
         for name, rows in (
             ("participants", participant_rows(study, include_simulated)),
+            ("questionnaire", questionnaire_rows(study, include_simulated)),
             ("trials", trial_rows(study, include_simulated, version)),
             ("events", event_rows(study, include_simulated)),
         ):

@@ -15,8 +15,16 @@ from typing import Any
 from django.db.models import Count, Q
 
 from studyapp.domain.export_times import Replay, replay, utc_text
-from studyapp.enums import EnrolmentState, RunKind, TrialState
-from studyapp.models import Claim, Enrolment, Event, GoldSet, Study, Trial
+from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
+from studyapp.models import (
+    Claim,
+    Enrolment,
+    Event,
+    GoldSet,
+    QuestionnaireAnswer,
+    Study,
+    Trial,
+)
 from studyapp.protocols.verification import REVEAL
 
 Row = dict[str, Any]
@@ -160,7 +168,7 @@ def _trial_row(
     trial: dict[str, Any], claim: ClaimFacts, told: Replay, slug: str, study_version: str | None
 ) -> Row:
     order = trial["stimulus"]["order"]
-    is_main = trial["kind"] == "main"
+    is_main = trial["kind"] == TrialKind.MAIN
     is_completed = trial["state"] == TrialState.COMPLETED
     state, end_reason = trial["enrolment__state"], trial["enrolment__end_reason"]
     return {
@@ -233,10 +241,10 @@ def claim_rows(study: Study) -> Iterator[Row]:
     claims = (
         Claim.objects.filter(study=study)
         .order_by("position")
-        .values_list("pk", "text", "n_candidates", "lang", "source", "license")
+        .values_list("pk", "text", "n_candidates", "role", "lang", "source", "license")
         .iterator(CHUNK)
     )
-    for pk, text, n_candidates, lang, source, license_text in claims:
+    for pk, text, n_candidates, role, lang, source, license_text in claims:
         yield {
             "study_id": study.slug,
             "claim_id": facts[pk].claim_id,
@@ -246,6 +254,7 @@ def claim_rows(study: Study) -> Iterator[Row]:
             "gold_sets": facts[pk].gold_sets,
             "gold_min_size": facts[pk].gold_min_size,
             "subset": facts[pk].subset,
+            "role": role,
             "lang": lang,
             "source": source,
             "license": license_text,
@@ -289,4 +298,21 @@ def participant_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
             "started_at": utc_text(run["started_at"]),
             "ended_at": utc_text(run["ended_at"]),
             "n_trials": run["n_trials"],
+        }
+
+
+def questionnaire_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
+    """Rows of questionnaire.csv, participant by participant in the order of the questions."""
+    answers = (
+        QuestionnaireAnswer.objects.filter(exported_runs(study, include_simulated, "enrolment__"))
+        .order_by("enrolment__slot__replication", "enrolment__slot__number", "enrolment_id", "pk")
+        .values_list("enrolment__participant__code", "name", "value", "answered_at")
+        .iterator(CHUNK)
+    )
+    for participant, name, value, answered_at in answers:
+        yield {
+            "participant_id": participant,
+            "name": name,
+            "value": value,
+            "answered_at": utc_text(answered_at),
         }

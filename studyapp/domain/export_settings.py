@@ -14,7 +14,9 @@ from django.db.models import Count, Max, Sum
 from studyapp.domain.export_rows import CHUNK
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.lifecycle import software_version
-from studyapp.enums import RunKind
+from studyapp.domain.queries import main_claims
+from studyapp.domain.sitting_settings import shared_settings
+from studyapp.enums import RunKind, TrialKind
 from studyapp.models import Claim, PlannedTrial, Study
 from studyapp.protocols.verification import default_options
 
@@ -25,10 +27,11 @@ FORMAT_VERSION = "1"
 def study_settings(study: Study) -> dict[str, Any]:
     """Everything of study.json but the schedule (statistics.md 1.3, and the schema of --config).
 
-    The completion code stays out: who reads a published export must not be able to claim pay.
+    The codes stay out, of completion and of declining: who reads a published export must not be
+    able to claim pay.
     """
     conditions = list(study.conditions.order_by("position"))
-    labels = set(Claim.objects.filter(study=study).values_list("label", flat=True).distinct())
+    labels = set(main_claims(study).values_list("label", flat=True).distinct())
     slots = study.slots.aggregate(most=Max("n_trials"))
     return {
         "format_version": FORMAT_VERSION,
@@ -63,10 +66,12 @@ def study_settings(study: Study) -> dict[str, Any]:
         "shows_total": study.shows_total,
         "confirms_decision": study.confirms_decision,
         "lease_minutes": study.lease_minutes,
+        "sitting": shared_settings(study.sitting),
         "non_inferiority_margin": study.non_inferiority_margin,
         "preregistered": study.preregistered,
         "texts": study.texts,
-        "n_claims": Claim.objects.filter(study=study).count(),
+        "roles": _roles(study),
+        "n_claims": main_claims(study).count(),
         "frozen": study.frozen,
         "withdrawn": _withdrawn(study),
     }
@@ -78,6 +83,15 @@ def study_version(study: Study) -> str | None:
         return None
     text = json.dumps(study.frozen, sort_keys=True, ensure_ascii=False)
     return "v" + hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _roles(study: Study) -> dict[str, list[str]]:
+    """The claims kept for practice and for attention checks, by their ids, in order."""
+    roles: dict[str, list[str]] = {TrialKind.PRACTICE.value: [], TrialKind.ATTENTION.value: []}
+    claims = Claim.objects.filter(study=study).exclude(role=TrialKind.MAIN).order_by("position")
+    for role, claim_id in claims.values_list("role", "claim_id"):
+        roles[role].append(claim_id)
+    return roles
 
 
 def _withdrawn(study: Study) -> dict[str, dict[str, int]]:

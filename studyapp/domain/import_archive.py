@@ -22,8 +22,9 @@ from studyapp.domain.import_results import store_results
 from studyapp.domain.import_schedule import store_schedule
 from studyapp.domain.importing import import_claims
 from studyapp.domain.lifecycle import check_slug, freeze_record
+from studyapp.enums import TrialKind
 from studyapp.errors import BadUpload, StudyError
-from studyapp.models import Study
+from studyapp.models import Claim, Study
 
 #: The files a study is made from, and the most that each may unpack to, in bytes.
 LIMITS = {
@@ -34,7 +35,7 @@ LIMITS = {
 #: More files than any export holds.
 MAX_MEMBERS = 100
 #: What the opening froze and an import must give again.
-_FROZEN_PARTS = ("claims", "rankings", "selections", "schedule", "texts")
+_FROZEN_PARTS = ("claims", "rankings", "selections", "schedule", "texts", "sitting")
 
 
 @dataclass
@@ -81,7 +82,9 @@ def _make_study(
     study = create_study(slug, configuration=settings, owner_name=owner_name)
     made = ImportedStudy(study)
     if files["claims.jsonl"].stat().st_size:
-        made.n_claims = import_claims(study, files["claims.jsonl"]).n_imported
+        roles = _roles(content.get("roles") or {})
+        made.n_claims = import_claims(study, files["claims.jsonl"], roles=roles).n_imported
+        _refuse_unknown(study, roles)
     made.n_results = store_results(study, files["rankings.jsonl"])
     made.n_slots = store_schedule(study, content)
     study.refresh_from_db()
@@ -92,11 +95,31 @@ def _make_study(
     return made
 
 
+def _roles(given: Any) -> dict[str, str]:
+    """The role of every claim that study.json names one for, by its id."""
+    kinds = (TrialKind.PRACTICE.value, TrialKind.ATTENTION.value)
+    lists = given.values() if isinstance(given, dict) and set(given) <= set(kinds) else [None]
+    if not all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in lists):
+        raise BadUpload("study.json, field roles: must hold lists of claim ids by role")
+    roles = {claim_id: kind for kind, ids in given.items() for claim_id in ids}
+    if len(roles) < sum(map(len, given.values())):
+        raise BadUpload("study.json, field roles: a claim is there twice")
+    return roles
+
+
+def _refuse_unknown(study: Study, roles: dict[str, str]) -> None:
+    known = set(Claim.objects.filter(study=study).values_list("claim_id", flat=True))
+    if unknown := sorted(set(roles) - known):
+        raise BadUpload(f"study.json, field roles: {unknown[0]!r} is no claim of claims.jsonl")
+
+
 def _differences(study: Study, frozen: dict[str, Any]) -> list[str]:
     """Where the new draft is not what the original froze when it opened."""
     if not frozen:
         return ["The exported study had not opened: there are no hashes to compare with."]
     record = freeze_record(study)
+    # Studies that opened before there were sittings have nothing to compare.
+    frozen = {"sitting": record["sitting"]} | frozen
     return [
         f"{part}: not as frozen when the original opened (cycles added later, or a changed file)"
         for part in _FROZEN_PARTS

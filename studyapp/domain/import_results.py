@@ -10,9 +10,10 @@ from django.utils import timezone
 
 import rankers
 from rankers.formats.lines import deep_text_problem
+from studyapp.domain.queries import main_claims
 from studyapp.enums import JobState
 from studyapp.errors import BadUpload
-from studyapp.models import Claim, Condition, PrecomputeJob, Ranking, Selection, Study
+from studyapp.models import Condition, PrecomputeJob, Ranking, Selection, Study
 
 #: Records written at once.
 BATCH = 500
@@ -38,9 +39,7 @@ def store_results(study: Study, path: Path) -> int:
     conditions = {condition.name: condition for condition in study.conditions.all()}
     claims = {
         claim_id: _Claim(pk, n)
-        for pk, claim_id, n in Claim.objects.filter(study=study).values_list(
-            "pk", "claim_id", "n_candidates"
-        )
+        for pk, claim_id, n in main_claims(study).values_list("pk", "claim_id", "n_candidates")
     }
     problems: list[str] = []
     batch: list[Ranking | Selection] = []
@@ -87,7 +86,7 @@ def _result(
     if condition is None:
         raise ValueError(f"condition: {name!r} is none of the study's")
     if claim is None:
-        raise ValueError(f"id: {record['id']!r} is no claim of claims.jsonl")
+        raise ValueError(f"id: {record['id']!r} is no main claim of claims.jsonl")
     if record["status"] == "failed":
         raise ValueError("status: failed; only results are exported")
     if condition.is_incremental == (record["order"] is None):

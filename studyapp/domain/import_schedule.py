@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
 from studyapp.errors import BadUpload
 from studyapp.models import Claim, Condition, PlannedTrial, Slot, Study, Subset
@@ -26,7 +27,7 @@ def store_schedule(study: Study, content: dict[str, Any]) -> int:
     subsets = _list_of(schedule, "subsets", ("subset", "claims"))
     if not slots:
         return 0
-    claims = {claim.claim_id: claim for claim in Claim.objects.filter(study=study)}
+    claims = {claim.claim_id: claim for claim in main_claims(study)}
     conditions = {condition.name: condition for condition in study.conditions.all()}
     replications = sorted({slot["replication"] for slot in slots})
     if replications != list(range(1, len(replications) + 1)):

@@ -19,9 +19,11 @@ from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL
 from rankers.registry import method_needs
 from studyapp.codes import random_code
 from studyapp.domain.progress import missing_evidence
+from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
+from studyapp.domain.sitting_settings import return_host, shared_settings
 from studyapp.domain.texts import with_default_texts
-from studyapp.enums import Interface, StudyState
+from studyapp.enums import Interface, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
 from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
 from studyapp.protocols.verification import default_options
@@ -105,11 +107,12 @@ def check_params(method: str, params: dict[str, Any]) -> dict[str, Any]:
 def opening_problems(study: Study) -> list[str]:
     """Everything that keeps a study from opening, each with what to do."""
     problems = []
-    n_claims = Claim.objects.filter(study=study).count()
+    n_claims = main_claims(study).count()
     if not n_claims:
         problems.append("no claims: import them with import_claims")
     if not study.conditions.exists():
         problems.append("no condition: add one with add_condition")
+    problems += _practice_problems(study)
     problems += missing_evidence(study)
     n_planned = PlannedTrial.objects.filter(slot__study=study).count()
     if not n_planned:
@@ -117,6 +120,17 @@ def opening_problems(study: Study) -> list[str]:
     else:
         problems += [f"schedule: {problem}" for problem in balance_of(study).problems]
     return problems
+
+
+def _practice_problems(study: Study) -> list[str]:
+    """Practice claims that ask for an interface the study does not have."""
+    interfaces = set(study.conditions.values_list("interface", flat=True))
+    claims = Claim.objects.filter(study=study, role=TrialKind.PRACTICE).order_by("position")
+    return [
+        f"practice claim {claim.claim_id}: meta.interface is {wanted}, but no condition has it"
+        for claim in claims
+        if (wanted := claim.meta.get("interface")) is not None and wanted not in interfaces
+    ]
 
 
 def opening_warnings(study: Study) -> list[str]:
@@ -133,7 +147,12 @@ def opening_warnings(study: Study) -> list[str]:
             "fully counterbalanced"
         )
     labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
-    unscorable = labels - set(study.response_options or default_options(labels))
+    main_labels = set(main_claims(study).values_list("label", flat=True))
+    unscorable = labels - set(study.response_options or default_options(main_labels))
+    if host := return_host(study.sitting_setting("return_url")):
+        warnings.append(
+            f"participants are sent back to {host} at the end: try the return address yourself"
+        )
     if unscorable:
         warnings.append(
             f"claims labelled {', '.join(sorted(unscorable))} have no such answer: not scorable"
@@ -151,11 +170,13 @@ def open_study(study: Study) -> Study:
         if problems:
             raise NotReady(problems)
         if not study.response_options:
-            labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
+            labels = set(main_claims(study).values_list("label", flat=True))
             study.response_options = default_options(labels)
         if not study.completion_code:
             study.completion_code = random_code(8).upper()
         study.texts = with_default_texts(study.texts)
+        study.n_practice = Claim.objects.filter(study=study, role=TrialKind.PRACTICE).count()
+        study.n_attention = Claim.objects.filter(study=study, role=TrialKind.ATTENTION).count()
         study.state = StudyState.OPEN
         study.opened_at = timezone.now()
         study.frozen = freeze_record(study)
@@ -174,7 +195,7 @@ def set_state(study: Study, state: str, *, allowed_from: Iterable[str]) -> None:
 
 
 def freeze_record(study: Study) -> dict[str, Any]:
-    """Hashes of claims, evidence, schedule and texts, and the software's version."""
+    """Hashes of claims, evidence, schedule, texts and sitting, and the software's version."""
     claims = Claim.objects.filter(study=study).order_by("position")
     rankings = Ranking.objects.filter(condition__study=study)
     selections = Selection.objects.filter(condition__study=study)
@@ -183,7 +204,7 @@ def freeze_record(study: Study) -> dict[str, Any]:
         "slot__replication", "slot__number", "position"
     )
     return {
-        "claims": _digest(claims.values_list("claim_id", "digest")),
+        "claims": _digest(_claim_row(*row) for row in claims.values_list(*_CLAIM_ROW)),
         "rankings": _digest(rankings.order_by(*keys).values_list(*keys, "order")),
         "selections": _digest(selections.order_by(*keys).values_list(*keys, "selected")),
         "schedule": _digest(
@@ -196,9 +217,18 @@ def freeze_record(study: Study) -> dict[str, Any]:
             )
         ),
         "texts": _digest(sorted(study.texts.items())),
+        "sitting": _digest(sorted(shared_settings(study.sitting).items())),
         "seed": study.seed,
         "software": f"suffice {software_version()}",
     }
+
+
+_CLAIM_ROW = ("claim_id", "digest", "role")
+
+
+def _claim_row(claim_id: str, digest: str, role: str) -> list[str]:
+    """What is hashed of a claim. The usual role is left out, as before there were others."""
+    return [claim_id, digest] if role == TrialKind.MAIN else [claim_id, digest, role]
 
 
 def software_version() -> str:

@@ -25,12 +25,12 @@ import rankers
 from rankers.method_info import GOLD, MODEL
 from rankers.registry import method_needs
 from studyapp.codes import random_code
+from studyapp.domain.queries import main_claims
 from studyapp.domain.responses import DatabaseStore
 from studyapp.enums import JobState
 from studyapp.errors import BrokerAway, NotReady, StudyError
 from studyapp.models import (
     Candidate,
-    Claim,
     Condition,
     GoldSet,
     PrecomputeJob,
@@ -66,7 +66,7 @@ def queue_jobs(study: Study, *, retry_failed: bool = True) -> int:
     Returns how many jobs are now waiting. Raises NotReady without claims or conditions.
     """
     conditions = list(study.conditions.all())
-    claim_ids = list(Claim.objects.filter(study=study).values_list("id", flat=True))
+    claim_ids = list(main_claims(study).values_list("id", flat=True))
     if not claim_ids:
         raise NotReady("The study has no claims: import them first (import_claims).")
     if not conditions:

@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
+from studyapp.domain.queries import main_claims
 from studyapp.enums import Interface, JobState
 from studyapp.models import (
-    Claim,
     Condition,
     PrecomputeJob,
     Ranking,
@@ -48,7 +48,7 @@ class ConditionProgress:
 
 def progress_of(study: Study) -> list[ConditionProgress]:
     """Counts and cost per condition, from the stored rows: four queries, whatever the size."""
-    n_claims = Claim.objects.filter(study=study).count()
+    n_claims = main_claims(study).count()
     counts: dict[tuple[int, str], int] = {
         (row["condition_id"], row["state"]): row["n"]
         for row in PrecomputeJob.objects.filter(condition__study=study)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import Count, Q, QuerySet
 
-from studyapp.enums import EnrolmentState, TrialState
+from studyapp.enums import EnrolmentState, TrialKind, TrialState
 from studyapp.errors import StudyError
-from studyapp.models import Candidate, Enrolment, Study, Trial
+from studyapp.models import Candidate, Claim, Enrolment, Study, Trial
 
 
 def study_by_slug(slug: str) -> Study:
@@ -19,6 +19,11 @@ def study_by_slug(slug: str) -> Study:
         slugs = ", ".join(Study.objects.order_by("slug").values_list("slug", flat=True)[:20])
         raise StudyError(f"no study {slug!r}; there {'are: ' + slugs if slugs else 'is none yet'}.")
     return study
+
+
+def main_claims(study: Study) -> QuerySet[Claim]:
+    """The claims that are ranked, scheduled and analysed: all but practice and attention."""
+    return Claim.objects.filter(study=study, role=TrialKind.MAIN)
 
 
 _TEXTS = (
@@ -53,11 +58,12 @@ def shown_sentences(trial: Trial, *, first: int = 1) -> list[Sentence]:
 
 
 def runs_of(study: Study) -> QuerySet[Enrolment]:
-    """Every run of a study with its slot, participant and number of finished trials."""
+    """Every run of a study with its slot, participant and number of finished main trials."""
+    done = Q(trials__state=TrialState.COMPLETED, trials__kind=TrialKind.MAIN)
     return (
         Enrolment.objects.filter(slot__study=study)
         .select_related("slot", "participant")
-        .annotate(n_done=Count("trials", filter=Q(trials__state=TrialState.COMPLETED)))
+        .annotate(n_done=Count("trials", filter=done))
         .order_by("run_kind", "slot__replication", "slot__number", "pk")
     )
 

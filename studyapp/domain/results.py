@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from studyapp.domain.export_rows import exported_runs, trial_rows
 from studyapp.domain.export_settings import study_settings, study_version
 from studyapp.domain.export_snapshot import read_snapshot
-from studyapp.enums import RunKind, TrialState
+from studyapp.enums import RunKind, TrialKind, TrialState
 from studyapp.models import Study, Trial
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _counting_trials(study: Study, include_simulated: bool) -> Any:
         exported_runs(study, include_simulated, "enrolment__"),
         enrolment__run_kind__in=kinds,
         state=TrialState.COMPLETED,
-        kind="main",
+        kind=TrialKind.MAIN,
     )
 
 

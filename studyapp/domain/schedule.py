@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from studyapp.domain import latin
+from studyapp.domain.queries import main_claims
 from studyapp.enums import ConditionPolicy, OrderPolicy
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Study, Subset
@@ -47,7 +48,7 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> Non
         raise NotReady("--replications must be 1 or more.")
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        claims = list(Claim.objects.filter(study=study).order_by("position"))
+        claims = list(main_claims(study).order_by("position"))
         conditions = list(study.conditions.order_by("position"))
         if not claims:
             raise NotReady("The study has no claims: import them first (import_claims).")
@@ -83,7 +84,7 @@ def balance_of(study: Study) -> Balance:
         )
     )
     names = list(study.conditions.order_by("position").values_list("name", flat=True))
-    claim_ids = set(Claim.objects.filter(study=study).values_list("id", flat=True))
+    claim_ids = set(main_claims(study).values_list("id", flat=True))
     balance = Balance(n_slots=len({row[0] for row in planned}), n_trials=len(planned))
     balance.subset_sizes = dict(
         Subset.objects.filter(study=study)

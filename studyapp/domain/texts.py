@@ -20,6 +20,8 @@ DEFAULT_TEXTS = {
         "the claim, choose “Can't decide”."
     ),
     "completion": "You have finished. Thank you for taking part.",
+    "debriefing": "",
+    "declined": "Nothing about you was stored. Thank you for your time.",
     "contact": "",
 }
 

@@ -16,11 +16,18 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from studyapp.compiled import CompiledRead, insert_rows, update_row
+from studyapp.compiled import CompiledRead, update_row
 from studyapp.domain.events import Draft, append_events
-from studyapp.enums import EnrolmentState, EventKind, TrialState
+from studyapp.domain.practice import next_practice
+from studyapp.domain.sitting import Done, Plan, Step, done_of, plan_of
+from studyapp.domain.starting import (
+    start_attention_trial,
+    start_main_trial,
+    start_practice_trial,
+)
+from studyapp.enums import EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadLink, NotOpen, StalePage
-from studyapp.models import Enrolment, PlannedTrial, Slot, Trial
+from studyapp.models import Enrolment, Slot, Trial
 from studyapp.protocols import rules_for
 
 #: States in which a run may still act.
@@ -51,6 +58,9 @@ _STUDY_OF_RUN = tuple(
         "confirms_decision",
         "lease_minutes",
         "completion_code",
+        "sitting",
+        "n_practice",
+        "n_attention",
     )
 )
 _RUN = CompiledRead(
@@ -72,6 +82,7 @@ _RUN = CompiledRead(
 _TRIAL_FIELDS = (
     "code",
     "state",
+    "kind",
     "protocol",
     "block",
     "position",
@@ -113,18 +124,6 @@ _LOCKED_TRIAL = CompiledRead(
     code=str,
 )
 
-_PLANNED = CompiledRead(
-    lambda slot_id, position: (
-        PlannedTrial.objects.select_related("claim", "condition")
-        .filter(slot_id=slot_id, position=position)
-        .order_by()
-        .only("block", "position", "claim__claim_id", "condition__name", *_CLAIM_AND_INTERFACE)
-    ),
-    slot_id=int,
-    position=int,
-)
-_TRIAL_COLUMNS = tuple(field.name for field in Trial._meta.concrete_fields if not field.primary_key)
-
 
 def find_run(token: str) -> Enrolment:
     """The enrolment behind a run token, with its slot and study. Raises BadLink."""
@@ -158,20 +157,25 @@ def renew_lease_in_time(enrolment: Enrolment, now: datetime) -> None:
 
 
 def start_next_trial(token: str) -> Trial | None:
-    """Begin the run, or go on after a pause: start the next planned trial if none is open.
+    """Begin the run, or go on after a pause, a break or a practice trial: start the next trial if
+    none is open.
 
-    Returns the open trial, or None when the run is complete. Raises BadLink, NotOpen, StalePage.
+    Returns the open trial, or None when there are no more. Raises BadLink, NotOpen, StalePage.
     """
     with transaction.atomic():
-        enrolment = _lock_run(token)
+        enrolment = lock_run(token)
         trial = open_trial_of(enrolment)
         if trial is not None or enrolment.state not in RUNNING:
             return trial
+        now = timezone.now()
+        done = done_of(enrolment)
+        if plan_of(enrolment.slot).step(done.n_main, done.n_attention) == Step.END:
+            _end_trials(enrolment, now)
+            return None
         if not enrolment.slot.study.is_open:
             raise NotOpen("The study is paused. Your answers are stored; come back later.")
-        now = timezone.now()
         renew_lease(enrolment, now)
-        return _start_trial_after(enrolment, _last_position(enrolment), now)
+        return _start_next(enrolment, done, now)
 
 
 def reveal_next(
@@ -209,8 +213,9 @@ def record_decision(
     """Store the answer that ends the trial and start the next one, in one transaction.
 
     ``n_steps`` is how many sentences the page showed; a page that showed fewer than are stored is
-    stale. Returns the next open trial, or None when the run is complete (or the study paused).
-    Raises StalePage when the trial is already decided, BadAnswer for an answer that is none.
+    stale. Returns the next open trial, or None where nothing starts by itself: after a practice
+    trial, at a break, after the last trial, and while the study is paused. Raises StalePage when
+    the trial is already decided, BadAnswer for an answer that is none.
     """
     with transaction.atomic():
         trial = _lock_trial(token, trial_code)
@@ -224,15 +229,12 @@ def record_decision(
         study = enrolment.slot.study
         now = timezone.now()
         renew_lease_in_time(enrolment, now)
-        rules_for(trial.protocol).store_answer(trial, study.response_options, answer)
+        rules_for(trial.protocol).store_answer(trial, study, answer)
         append_events(trial, [Draft(EventKind.DECISION_SUBMITTED)], at=now, client_ms=client_ms)
         trial.state = TrialState.COMPLETED
         trial.ended_at = now
         update_row(trial, "state", "ended_at", "n_events")
-        if trial.position >= enrolment.slot.n_trials:
-            complete_run(enrolment, now)
-            return None
-        return _start_trial_after(enrolment, trial.position, now) if study.is_open else None
+        return _go_on_after(trial, now)
 
 
 def record_visibility(
@@ -250,14 +252,67 @@ def record_visibility(
     return True
 
 
+def _go_on_after(trial: Trial, now: datetime) -> Trial | None:
+    """Start what follows a trial just decided, unless the participant is to say when."""
+    if trial.kind == TrialKind.PRACTICE:
+        return None
+    enrolment = trial.enrolment
+    plan = plan_of(enrolment.slot)
+    n_main, n_attention = _counts_after(trial, plan)
+    step = plan.step(n_main, n_attention)
+    if step == Step.END:
+        _end_trials(enrolment, now)
+        return None
+    if not enrolment.slot.study.is_open:
+        return None
+    if step == Step.MAIN and plan.has_break_after(n_main):
+        return None
+    return _start_step(enrolment, step, n_main, n_attention, now)
+
+
+def _counts_after(trial: Trial, plan: Plan) -> tuple[int, int]:
+    """How many main and attention trials are done. Each comes in its place, so one tells both."""
+    if trial.kind == TrialKind.MAIN:
+        return trial.position, plan.n_attention_by(trial.position - 1)
+    n_attention = Trial.objects.filter(
+        enrolment_id=trial.enrolment_id, kind=TrialKind.ATTENTION
+    ).count()
+    return plan.attention_after(n_attention), n_attention
+
+
+def _start_next(enrolment: Enrolment, done: Done, now: datetime) -> Trial:
+    """Start what follows in a run without an open trial that is not at its end."""
+    if enrolment.slot.study.n_practice and not done.n_main:
+        practice = next_practice(enrolment, done)
+        if practice is not None:
+            return start_practice_trial(enrolment, *practice, now)
+    step = plan_of(enrolment.slot).step(done.n_main, done.n_attention)
+    return _start_step(enrolment, step, done.n_main, done.n_attention, now)
+
+
+def _start_step(
+    enrolment: Enrolment, step: Step, n_main: int, n_attention: int, now: datetime
+) -> Trial:
+    if step == Step.ATTENTION:
+        return start_attention_trial(enrolment, n_attention + 1, now)
+    return start_main_trial(enrolment, n_main + 1, now)
+
+
+def _end_trials(enrolment: Enrolment, now: datetime) -> None:
+    """After the last trial the run is complete, unless a questionnaire is still to come."""
+    if not enrolment.slot.study.sitting_setting("questionnaire"):
+        complete_run(enrolment, now)
+
+
 def complete_run(enrolment: Enrolment, now: datetime) -> None:
-    """Finish a run after its last decision; it keeps its slot for good."""
+    """Finish a run after its last answer; it keeps its slot for good."""
     enrolment.state = EnrolmentState.COMPLETED
     enrolment.ended_at = now
     enrolment.save(update_fields=["state", "ended_at"])
 
 
-def _lock_run(token: str) -> Enrolment:
+def lock_run(token: str) -> Enrolment:
+    """The run with its slot and study, locked. Raises BadLink."""
     # Locked by itself: a join would miss the row if its slot changed while we waited for it.
     enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
     if enrolment is None:
@@ -279,47 +334,3 @@ def _refuse_finished(trial: Trial) -> None:
         raise StalePage("This trial is already decided; the first answer stays.")
     if trial.state != TrialState.OPEN or trial.enrolment.state not in RUNNING:
         raise StalePage("This trial is over.")
-
-
-def _last_position(enrolment: Enrolment) -> int:
-    positions = Trial.objects.filter(enrolment=enrolment).values_list("position", flat=True)
-    return max(positions, default=0)
-
-
-def _start_trial_after(enrolment: Enrolment, position: int, now: datetime) -> Trial:
-    planned = _PLANNED.first(slot_id=enrolment.slot_id, position=position + 1)
-    study = enrolment.slot.study
-    frozen = rules_for(study.protocol).freeze(planned)
-    n_first = len(frozen.first_steps)
-    trial = Trial(
-        enrolment=enrolment,
-        participant_id=enrolment.participant_id,
-        planned=planned,
-        claim=planned.claim,
-        condition=planned.condition,
-        protocol=study.protocol,
-        block=planned.block,
-        position=planned.position,
-        stimulus=frozen.stimulus,
-        # Known beforehand, so the row needs no second write.
-        n_steps=n_first,
-        n_events=1 + n_first,
-        started_at=now,
-    )
-    values = [getattr(trial, Trial._meta.get_field(name).attname) for name in _TRIAL_COLUMNS]
-    trial.pk = insert_rows(Trial, _TRIAL_COLUMNS, [values])
-    trial.n_steps = trial.n_events = 0
-    append_events(
-        trial,
-        [
-            Draft(EventKind.TRIAL_STARTED),
-            *(Draft(step.kind, step.step, step.data) for step in frozen.first_steps),
-        ],
-        at=now,
-        client_ms=0,
-    )
-    if enrolment.state == EnrolmentState.CONSENTED:
-        enrolment.state = EnrolmentState.ACTIVE
-        enrolment.started_at = now
-        enrolment.save(update_fields=["state", "started_at"])
-    return trial

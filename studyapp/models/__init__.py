@@ -12,6 +12,7 @@ from studyapp.models.claim import Candidate, Claim, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
+from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
 
@@ -26,6 +27,7 @@ __all__ = [
     "Participant",
     "PlannedTrial",
     "PrecomputeJob",
+    "QuestionnaireAnswer",
     "Ranking",
     "Selection",
     "Slot",

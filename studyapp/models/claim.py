@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from studyapp.enums import Label
+from studyapp.enums import Label, TrialKind
 from studyapp.models.study import Study
 
 
@@ -17,6 +17,8 @@ class Claim(models.Model):
         "studyapp.Subset", null=True, blank=True, on_delete=models.SET_NULL, related_name="claims"
     )
     position = models.PositiveIntegerField()
+    #: The kind of trial it is kept for. Only main claims are ranked and scheduled.
+    role = models.CharField(max_length=10, choices=TrialKind, default=TrialKind.MAIN)
     #: The id in the researcher's file.
     claim_id = models.CharField(max_length=200)
     text = models.TextField()

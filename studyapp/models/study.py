@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -14,6 +16,18 @@ from studyapp.enums import (
     Protocol,
     StudyState,
 )
+
+#: What a sitting holds beside its main trials, where the study does not say otherwise.
+SITTING_DEFAULTS: dict[str, Any] = {
+    "practice_tries": 2,
+    "break_every": 0,
+    "confidence": "off",
+    "reason": "off",
+    "questionnaire": [],
+    "return_url": "",
+    "declined_code": "",
+    "allows_translation": False,
+}
 
 
 class Study(models.Model):
@@ -36,6 +50,11 @@ class Study(models.Model):
     shows_total = models.BooleanField(default=False)
     confirms_decision = models.BooleanField(default=True)
     lease_minutes = models.PositiveIntegerField(default=120)
+    #: Settings of the sitting that differ from SITTING_DEFAULTS (domain/sitting_settings.py).
+    sitting = models.JSONField(default=dict, blank=True)
+    #: Claims kept for practice and for attention checks, counted when the study opens.
+    n_practice = models.PositiveIntegerField(default=0)
+    n_attention = models.PositiveIntegerField(default=0)
 
     order_policy = models.CharField(max_length=20, choices=OrderPolicy, default=OrderPolicy.BLOCKED)
     condition_policy = models.CharField(
@@ -69,6 +88,10 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    def sitting_setting(self, name: str) -> Any:
+        """One setting of the sitting, by default that of ``SITTING_DEFAULTS``."""
+        return self.sitting.get(name, SITTING_DEFAULTS[name])
 
     @property
     def is_draft(self) -> bool:

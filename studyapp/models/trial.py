@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from studyapp.codes import trial_code
-from studyapp.enums import Decision, Protocol, TrialState
+from studyapp.enums import Decision, Protocol, TrialKind, TrialState
 from studyapp.models.assignment import Enrolment, Participant, PlannedTrial
 from studyapp.models.claim import Claim
 from studyapp.models.study import Condition
@@ -16,17 +16,20 @@ class Trial(models.Model):
     """One claim shown to one participant under one condition. Exists from its start.
 
     ``stimulus`` is what the protocol froze for this trial; ``n_steps`` counts the steps taken
-    (sentences shown) and ``n_events`` numbers the history.
+    (sentences shown) and ``n_events`` numbers the history. Only main trials are planned and have a
+    position; practice and attention trials stand at position 0, in the order of their start.
     """
 
     code = models.CharField(max_length=20, unique=True, default=trial_code)
     enrolment = models.ForeignKey(Enrolment, on_delete=models.CASCADE, related_name="trials")
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="trials")
-    planned = models.ForeignKey(PlannedTrial, on_delete=models.PROTECT, related_name="trials")
+    planned = models.ForeignKey(
+        PlannedTrial, null=True, blank=True, on_delete=models.PROTECT, related_name="trials"
+    )
     claim = models.ForeignKey(Claim, on_delete=models.PROTECT, related_name="trials")
     condition = models.ForeignKey(Condition, on_delete=models.PROTECT, related_name="trials")
     protocol = models.CharField(max_length=20, choices=Protocol)
-    kind = models.CharField(max_length=10, default="main")
+    kind = models.CharField(max_length=10, choices=TrialKind, default=TrialKind.MAIN)
     state = models.CharField(max_length=12, choices=TrialState, default=TrialState.OPEN)
     block = models.PositiveSmallIntegerField()
     position = models.PositiveIntegerField()
@@ -38,12 +41,24 @@ class Trial(models.Model):
     void_reason = models.TextField(blank=True)
 
     class Meta:
-        ordering = ["enrolment", "position"]
+        ordering = ["enrolment", "id"]
         constraints = [
+            # A practice claim may take a second try; every other claim is met once.
             models.UniqueConstraint(
-                fields=["participant", "claim"], name="participant_meets_claim_once"
+                fields=["participant", "claim"],
+                condition=~Q(kind=TrialKind.PRACTICE),
+                name="participant_meets_claim_once",
             ),
-            models.UniqueConstraint(fields=["enrolment", "position"], name="trial_position_once"),
+            models.UniqueConstraint(
+                fields=["enrolment", "position"],
+                condition=Q(kind=TrialKind.MAIN),
+                name="trial_position_once",
+            ),
+            models.CheckConstraint(
+                name="trial_main_is_planned",
+                condition=Q(kind=TrialKind.MAIN, planned__isnull=False, position__gte=1)
+                | (~Q(kind=TrialKind.MAIN) & Q(planned__isnull=True, position=0, block=0)),
+            ),
             models.UniqueConstraint(
                 fields=["enrolment"],
                 condition=Q(state=TrialState.OPEN),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from studyapp.models import PlannedTrial, Trial
+from studyapp.models import Study, Trial
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,14 @@ class ProtocolRules:
     """What a protocol decides.
 
     - ``event_kinds``: kinds beside the shared ones (``EventKind``);
-    - ``freeze(planned)``: the stimulus of a planned trial; raises NotReady when it is missing;
+    - ``freeze(trial)``: the stimulus of a trial about to start, which has its claim, condition and
+      kind; raises NotReady when it is missing;
     - ``next_step(trial)``: the step after the last one taken, or None when all is shown;
-    - ``store_answer(trial, options, answer)``: check the answer against the study's options and
+    - ``store_answer(trial, study, answer)``: check the answer against what the study asks and
       insert it into the protocol's own table; raises BadAnswer and stores nothing if it is none.
     """
 
     event_kinds: frozenset[str]
-    freeze: Callable[[PlannedTrial], Frozen]
+    freeze: Callable[[Trial], Frozen]
     next_step: Callable[[Trial], Step | None]
-    store_answer: Callable[[Trial, list[str], dict[str, Any]], None]
+    store_answer: Callable[[Trial, Study, dict[str, Any]], None]

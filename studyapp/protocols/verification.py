@@ -6,12 +6,16 @@ from typing import Any
 
 from rankers.metrics import minimal_sufficient_rank
 from studyapp.compiled import CompiledRead, insert_rows
-from studyapp.enums import Decision, Interface
+from studyapp.enums import Decision, Interface, TrialKind
 from studyapp.errors import BadAnswer, NotReady
-from studyapp.models import GoldSet, PlannedTrial, Ranking, Selection, Trial, VerificationAnswer
+from studyapp.models import GoldSet, Ranking, Selection, Study, Trial, VerificationAnswer
 from studyapp.protocols.base import Frozen, ProtocolRules, Step
 
 REVEAL = "reveal"
+#: How sure a participant can be: 1 not at all, 5 completely.
+CONFIDENCE_SCALE = (1, 2, 3, 4, 5)
+#: The longest reason that is kept, in characters.
+MAX_REASON = 1000
 
 _RANKING = CompiledRead(
     lambda condition_id, claim_id: Ranking.objects.filter(
@@ -29,10 +33,15 @@ _SELECTION = CompiledRead(
 )
 
 
-def _evidence_order(planned: PlannedTrial) -> list[int]:
-    """The positions a participant will see, in display order."""
-    key = {"condition_id": planned.condition_id, "claim_id": planned.claim_id}
-    if planned.condition.interface == Interface.INCREMENTAL:
+def _evidence_order(trial: Trial) -> list[int]:
+    """The positions a participant will see, in display order.
+
+    Practice and attention trials have no ranking: they show all candidates in the file's order.
+    """
+    if trial.kind != TrialKind.MAIN:
+        return list(range(trial.claim.n_candidates))
+    key = {"condition_id": trial.condition_id, "claim_id": trial.claim_id}
+    if trial.condition.interface == Interface.INCREMENTAL:
         ranking = _RANKING.first(**key)
         order = ranking and ranking.order
     else:
@@ -40,23 +49,23 @@ def _evidence_order(planned: PlannedTrial) -> list[int]:
         order = selection and selection.selected
     if order is None:
         raise NotReady(
-            f"Claim {planned.claim.claim_id} has no evidence for condition "
-            f"{planned.condition.name}: run precompute."
+            f"Claim {trial.claim.claim_id} has no evidence for condition "
+            f"{trial.condition.name}: run precompute."
         )
     return order
 
 
-def freeze(planned: PlannedTrial) -> Frozen:
+def freeze(trial: Trial) -> Frozen:
     """Freeze the order, and with it the rank of the first sufficient prefix (paper, section 3.1).
 
     ``msr`` is None where the evidence shown holds no gold set (possible for a selection only).
     """
-    order = _evidence_order(planned)
+    order = _evidence_order(trial)
     gold_sets = list(
-        GoldSet.objects.filter(claim_id=planned.claim_id).values_list("members", flat=True)
+        GoldSet.objects.filter(claim_id=trial.claim_id).values_list("members", flat=True)
     )
     stimulus = {"order": order, "msr": minimal_sufficient_rank(order, gold_sets)}
-    n_first = 1 if planned.condition.interface == Interface.INCREMENTAL else len(order)
+    n_first = 1 if trial.condition.interface == Interface.INCREMENTAL else len(order)
     return Frozen(stimulus, [_step(order, number) for number in range(1, n_first + 1)])
 
 
@@ -70,18 +79,43 @@ def next_step(trial: Trial) -> Step | None:
     return _step(order, trial.n_steps + 1) if trial.n_steps < len(order) else None
 
 
-def store_answer(trial: Trial, options: list[str], answer: dict[str, Any]) -> None:
-    """Insert the decision. A claim whose label is none of the options is not scorable."""
+def store_answer(trial: Trial, study: Study, answer: dict[str, Any]) -> None:
+    """Insert the decision, with confidence and reason where the study asks for them.
+
+    A claim whose label is none of the options is not scorable.
+    """
+    options = study.response_options
     decision = answer.get("decision")
     if decision not in options:
         raise BadAnswer("Choose one of the answers, then confirm. Nothing was stored.")
+    confidence, reason = _confidence(study, answer), _reason(study, answer)
     label = trial.claim.label
     is_correct = decision == label if label in options else None
     insert_rows(
         VerificationAnswer,
         ("trial", "decision", "is_correct", "n_shown", "confidence", "reason"),
-        [(trial.pk, decision, is_correct, trial.n_steps, None, "")],
+        [(trial.pk, decision, is_correct, trial.n_steps, confidence, reason)],
     )
+
+
+def _confidence(study: Study, answer: dict[str, Any]) -> int | None:
+    asked, confidence = study.sitting_setting("confidence"), answer.get("confidence")
+    if asked == "off" or (confidence is None and asked == "optional"):
+        return None
+    if confidence not in CONFIDENCE_SCALE:
+        raise BadAnswer("Say how sure you are, then confirm. Nothing was stored.")
+    return int(confidence)
+
+
+def _reason(study: Study, answer: dict[str, Any]) -> str:
+    reason = str(answer.get("reason") or "")
+    if study.sitting_setting("reason") == "off":
+        return ""
+    if len(reason) > MAX_REASON:
+        raise BadAnswer(
+            f"Write at most {MAX_REASON} characters; these are {len(reason)}. Nothing was stored."
+        )
+    return reason
 
 
 def default_options(labels: set[str]) -> list[str]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from studyapp.domain.assignment import invite
-from studyapp.enums import EnrolmentState, Interface, RunKind
+from studyapp.enums import EnrolmentState, Interface, RunKind, TrialKind
 from studyapp.errors import StudyError
 from studyapp.models import Enrolment, Study, Trial
 from studyapp.models.assignment import HOLDING
+from studyapp.participant_forms import QUESTION_PREFIX
+from studyapp.protocols.verification import CONFIDENCE_SCALE
 from studyapp.simulation.pages import Page, Visitor
-from studyapp.simulation.readers import POLICIES, Stimulus
+from studyapp.simulation.readers import (
+    POLICIES,
+    Stimulus,
+    confidence,
+    questionnaire_answer,
+)
 
 
 def free_simulated_seats(study: Study) -> int:
@@ -31,9 +38,10 @@ def simulate(
     base_url: str,
     on_trial: Callable[[], None] = lambda: None,
 ) -> int:
-    """Play ``participants`` whole runs one after another; returns the number of trials played.
+    """Play ``participants`` whole runs one after another; returns the number of main trials played.
 
-    Raises StudyError when the study is not open, has no room, or a page is not what it should be.
+    Practice and attention trials, breaks and the questionnaire are gone through as well. Raises
+    StudyError when the study is not open, has no room, or a page is not what it should be.
     """
     if not study.is_open:
         raise StudyError("The study is not open: open it first (open_study).")
@@ -66,9 +74,14 @@ def _play_run(
     page = visitor.submit(page, "begin")
     n_trials = 0
     while "decide" in page.forms:
-        page = _play_trial(study, visitor, page, number, policy, seed)
-        n_trials += 1
-        on_trial()
+        page, kind = _play_trial(study, visitor, page, number, policy, seed)
+        if kind == TrialKind.MAIN:
+            n_trials += 1
+            on_trial()
+        if "begin" in page.forms:  # after a practice trial, and at a break
+            page = visitor.submit(page, "begin")
+    if "questionnaire" in page.forms:
+        page = visitor.submit(page, "questionnaire", **_answers(study, number, seed))
     token = page.url.rstrip("/").rsplit("/", 1)[-1]
     state = Enrolment.objects.filter(token=token).values_list("state", flat=True).first()
     if state != EnrolmentState.COMPLETED:
@@ -78,13 +91,25 @@ def _play_run(
 
 def _play_trial(
     study: Study, visitor: Visitor, page: Page, number: int, policy: str, seed: int
-) -> Page:
+) -> tuple[Page, str]:
+    """Play the open trial; the page that follows, and the kind of trial it was."""
     code = page.forms["decide"].action.rstrip("/").rsplit("/", 2)[-2]
     trial = Trial.objects.select_related("claim", "condition").get(code=code)
-    behaviour = POLICIES[policy](_stimulus(study, trial), number, seed)
+    stimulus = _stimulus(study, trial)
+    behaviour = POLICIES[policy](stimulus, number, seed)
     for _ in range(behaviour.n_read - trial.n_steps):
         page = visitor.submit(page, "reveal")
-    return visitor.submit(page, "decide", decision=behaviour.decision)
+    chosen = {"decision": behaviour.decision}
+    if (point := confidence(stimulus, number, seed)) is not None:
+        chosen["confidence"] = str(point)
+    return visitor.submit(page, "decide", **chosen), trial.kind
+
+
+def _answers(study: Study, number: int, seed: int) -> dict[str, str]:
+    return {
+        QUESTION_PREFIX + question["name"]: questionnaire_answer(question, number, seed)
+        for question in study.sitting_setting("questionnaire")
+    }
 
 
 def _stimulus(study: Study, trial: Trial) -> Stimulus:
@@ -96,4 +121,5 @@ def _stimulus(study: Study, trial: Trial) -> Stimulus:
         msr=trial.stimulus["msr"],
         is_incremental=trial.condition.interface == Interface.INCREMENTAL,
         options=tuple(study.response_options),
+        points=() if study.sitting_setting("confidence") == "off" else CONFIDENCE_SCALE,
     )

@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 CANT_DECIDE = "cant_decide"
 
@@ -25,6 +26,8 @@ class Stimulus:
     msr: int | None
     is_incremental: bool
     options: tuple[str, ...]
+    #: Points of the scale on which the reader says how sure it is; none where that is not asked.
+    points: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,27 @@ def _decide(
 
 def _shifted(probability: float, shift: float) -> float:
     return 1 / (1 + math.exp(-(math.log(probability / (1 - probability)) + shift)))
+
+
+def confidence(stimulus: Stimulus, participant: int, seed: int) -> int | None:
+    """How sure the reader says it is, by a draw of its own; None where that is not asked."""
+    if not stimulus.points:
+        return None
+    key = f"{seed}:{participant}:{stimulus.claim_id}:{stimulus.condition}:confidence"
+    return random.Random(key).choice(stimulus.points)
+
+
+def questionnaire_answer(question: dict[str, Any], participant: int, seed: int) -> str:
+    """An answer that its question takes; meaningless, like everything a simulated reader says."""
+    draw = random.Random(f"{seed}:{participant}:question:{question['name']}")
+    kind = question["kind"]
+    if kind == "choice":
+        return str(draw.choice(question["options"]))
+    if kind == "scale":
+        return str(draw.randint(question["min"], question["max"]))
+    if kind == "number":
+        return str(question.get("min", min(0, question.get("max", 0))))
+    return "A simulated answer."
 
 
 POLICIES: dict[str, Callable[[Stimulus, int, int], Behaviour]] = {"oracle": oracle, "noisy": noisy}

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from studyapp.domain.assignment import has_withdrawn, move_to_free_slot, withdraw
 from studyapp.domain.events import clean_client_ms
+from studyapp.domain.questionnaire import submit_questionnaire
 from studyapp.domain.trials import (
     find_run,
     open_trial_of,
@@ -20,14 +21,16 @@ from studyapp.domain.trials import (
     start_next_trial,
 )
 from studyapp.enums import EnrolmentState, EventKind, TrialState
-from studyapp.errors import BadAnswer, BadLink, NotOpen, StalePage
+from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, Study, Trial
-from studyapp.participant_forms import read_decision, read_reveal
+from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal
 from studyapp.views.htmx import Region, fragment, is_htmx, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
 from studyapp.views.participant_join import cookie_name, cookie_path
+from studyapp.views.participant_sitting import example_values, questionnaire_region
 from studyapp.views.participant_state import (
     NOTICES,
+    returns_by_itself,
     reveal_values,
     run_region,
     run_url,
@@ -105,7 +108,11 @@ def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -
         trial = record_decision(
             token,
             trial_code,
-            {"decision": answer.decision},
+            {
+                "decision": answer.decision,
+                "confidence": answer.confidence,
+                "reason": answer.reason,
+            },
             n_steps=answer.n_shown,
             client_ms=answer.client_ms,
         )
@@ -117,6 +124,27 @@ def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -
         return _gone(request, study_code, token)
     if is_htmx(request) and trial is not None:
         return region_or_page(request, trial_region(trial), PAGE)
+    return _current_state(request, study_code, token, "", status=200)
+
+
+@participant_view("GET", "HEAD", "POST")
+def questionnaire(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
+    """Store the answers after the last trial, which completes the run."""
+    if request.method != "POST":
+        return _to_run(study_code, token)
+    enrolment = _run_or_none(study_code, token)
+    if enrolment is None:
+        return _gone(request, study_code, token)
+    given = read_questionnaire(request.POST)
+    try:
+        submit_questionnaire(token, given)
+    except BadAnswers as error:
+        region = questionnaire_region(enrolment, given=given, error=error)
+        return region_or_page(request, region, PAGE)
+    except StalePage:
+        return _current_state(request, study_code, token, "stale")
+    except BadLink:
+        return _gone(request, study_code, token)
     return _current_state(request, study_code, token, "", status=200)
 
 
@@ -140,6 +168,7 @@ def help_page(request: HttpRequest, study_code: str, token: str) -> HttpResponse
     texts = enrolment.slot.study.texts
     context = run_values(enrolment) | {
         "instructions": texts.get("instructions", ""),
+        **example_values(enrolment),
         "consent": texts.get("consent", ""),
     }
     return region_or_page(request, Region("participant/_help.html", context), PAGE)
@@ -162,7 +191,10 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
         response.delete_cookie(cookie_name(study_code), path=cookie_path(study_code))
         return response
     n_answers = Trial.objects.filter(enrolment=enrolment, state=TrialState.COMPLETED).count()
-    context = run_values(enrolment) | {"n_answers": n_answers}
+    context = run_values(enrolment) | {
+        "n_answers": n_answers,
+        "has_questionnaire": enrolment.questionnaire_answers.exists(),
+    }
     return region_or_page(request, Region("participant/_withdraw.html", context), PAGE)
 
 
@@ -197,7 +229,13 @@ def _current_state(
     """The true state: the whole region for htmx, else a redirect to it."""
     if not is_htmx(request):
         return _to_run(study_code, token, notice)
-    region = run_region(find_run(token), notice)
+    enrolment = find_run(token)
+    if returns_by_itself(enrolment):
+        # Only a whole page can send the browser on after a while.
+        response = HttpResponse(status=200)
+        response.headers["HX-Redirect"] = _to_run(study_code, token).headers["Location"]
+        return response
+    region = run_region(enrolment, notice)
     region = Region(region.template, region.context, max(region.status, status))
     return region_or_page(request, region, PAGE)
 
@@ -206,11 +244,17 @@ def _stale(
     request: HttpRequest, study_code: str, token: str, trial_code: str, notice: str
 ) -> HttpResponse:
     """A page older than what is stored. ``notice`` is for a trial that is still open."""
-    trial = open_trial_of(find_run(token))
+    enrolment = find_run(token)
+    trial = open_trial_of(enrolment)
     if trial is None or trial.code != trial_code:
         logger.warning("Refused a late request for trial %s, which is over.", trial_code)
-        notice = "answered"
-    return _current_state(request, study_code, token, notice)
+        return _current_state(request, study_code, token, "answered")
+    if not is_htmx(request):
+        return _to_run(study_code, token, notice)
+    trial.enrolment = enrolment
+    # The decision is to be made anew; what was typed beside it is not lost.
+    kept = {name: request.POST.get(name, "") for name in ("confidence", "reason")}
+    return region_or_page(request, trial_region(trial, notice, given=kept, status=409), PAGE)
 
 
 def _refused_input(
@@ -222,8 +266,7 @@ def _refused_input(
     if trial is None:
         return _current_state(request, study_code, token, "stale")
     trial.enrolment = enrolment
-    chosen = request.POST.get("decision", "")
-    region = trial_region(trial, chosen=chosen, message=str(error), status=error.status)
+    region = trial_region(trial, given=request.POST, message=str(error), status=error.status)
     return region_or_page(request, region, PAGE)
 
 

@@ -15,7 +15,7 @@ from studyapp.models import Enrolment, Study
 from studyapp.participant_forms import gives_consent
 from studyapp.views.htmx import Region, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
-from studyapp.views.participant_state import run_url, study_values
+from studyapp.views.participant_values import run_url, study_values
 
 COOKIE_SECONDS = 30 * 24 * 3600
 #: What a recruiter sends while somebody only looks at the task.
@@ -80,7 +80,11 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
 def declined(request: HttpRequest, study_code: str) -> HttpResponse:
     """Thanks for somebody who does not want to take part. Stores nothing."""
     study = _study(study_code)
-    return HttpResponse(render_to_string("participant/declined.html", study_values(study)))
+    context = study_values(study) | {
+        "declined": with_default_texts(study.texts)["declined"],
+        "declined_code": study.sitting_setting("declined_code"),
+    }
+    return HttpResponse(render_to_string("participant/declined.html", context))
 
 
 def cookie_name(study_code: str) -> str:

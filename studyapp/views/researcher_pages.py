@@ -10,7 +10,7 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce
 
 from studyapp.access import studies_for
-from studyapp.enums import EnrolmentState, RunKind
+from studyapp.enums import EnrolmentState, RunKind, TrialKind
 from studyapp.forms import CloseForm
 from studyapp.models import Claim, Condition, Enrolment, Ranking, Selection, Slot, Study
 from studyapp.views import researcher_preparation as preparation
@@ -51,7 +51,7 @@ def _with_counts(studies: QuerySet[Study]) -> QuerySet[Any]:
     completed = Enrolment.objects.filter(run_kind=RunKind.REAL, state=EnrolmentState.COMPLETED)
     seats = Slot.objects.filter(study=OuterRef("pk")).order_by().values("study")
     return studies.annotate(
-        n_claims=n(Claim.objects.all(), "study"),
+        n_claims=n(Claim.objects.filter(role=TrialKind.MAIN), "study"),
         n_conditions=n(Condition.objects.all(), "study"),
         n_rankings=n(Ranking.objects.all(), "condition__study"),
         n_selections=n(Selection.objects.all(), "condition__study"),

@@ -141,16 +141,24 @@ def _count_rows(people: People) -> list[dict]:
 
 def _run_row(run: Enrolment, seen_at: datetime | None, now: datetime) -> RunRow:
     seen_at = seen_at or run.consented_at
-    has_expired = run.state in UNDER_WAY and run.lease_until < now
     return RunRow(
         participant=run.participant.code,
         slot=str(run.slot),
         state=run.get_state_display(),
-        note="place expired: the next arrival may get it" if has_expired else "",
+        note=_run_note(run, now),
         done=f"{number(run.n_done)} of {number(run.slot.n_trials)}",
         last_activity=ago(seen_at, now),
         last_activity_at=f"{moment(seen_at)} UTC",
     )
+
+
+def _run_note(run: Enrolment, now: datetime) -> str:
+    """What there is to know of a run under way."""
+    if run.state not in UNDER_WAY:
+        return ""
+    if run.slot.n_trials and run.n_done >= run.slot.n_trials:
+        return "all trials done, at the last questions"
+    return "place expired: the next arrival may get it" if run.lease_until < now else ""
 
 
 def _last_activity(study: Study) -> dict[int, datetime]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Sum
 
-from studyapp.enums import Label
+from studyapp.domain.queries import main_claims
+from studyapp.enums import Label, TrialKind
 from studyapp.models import Claim, Condition, Study
 from studyapp.views.researcher_card import Card, Command, Tone, manage
 from studyapp.views.researcher_precompute import PrecomputeStatus
@@ -19,36 +20,40 @@ from studyapp.views.researcher_words import counted, listed, shares
 
 @dataclass(frozen=True)
 class ClaimCounts:
-    """What the claims are, counted: by label, by size of the smallest gold set, by licence."""
+    """What the main claims are, counted: by label, by size of the smallest gold set, by licence.
+
+    ``n_practice`` and ``n_attention`` are the claims kept for other trials.
+    """
 
     n: int
     by_label: dict[str, int]
     by_gold_size: dict[int, int]
     mean_candidates: float
     by_license: dict[str, int]
+    n_practice: int
+    n_attention: int
 
 
 def claim_counts(study: Study) -> ClaimCounts:
     """Count a study's claims in two queries."""
     labels: Counter[str] = Counter()
     sizes: Counter[int] = Counter()
+    roles: Counter[str] = Counter()
     n_candidates = 0
     groups = (
         Claim.objects.filter(study=study)
-        .values_list("label", "gold_min_size")
+        .values_list("role", "label", "gold_min_size")
         .annotate(n=Count("id"), candidates=Sum("n_candidates"))
         .order_by()
     )
-    for label, size, n, candidates in groups:
+    for role, label, size, n, candidates in groups:
+        roles[role] += n
+        if role != TrialKind.MAIN:
+            continue
         labels[label] += n
         sizes[size] += n
         n_candidates += candidates
-    licenses = (
-        Claim.objects.filter(study=study)
-        .values_list("license")
-        .annotate(n=Count("id"))
-        .order_by("license")
-    )
+    licenses = main_claims(study).values_list("license").annotate(n=Count("id")).order_by("license")
     n_claims = labels.total()
     return ClaimCounts(
         n=n_claims,
@@ -56,6 +61,8 @@ def claim_counts(study: Study) -> ClaimCounts:
         by_gold_size=dict(sorted(sizes.items())),
         mean_candidates=n_candidates / n_claims if n_claims else 0.0,
         by_license={license or "not said": n for license, n in licenses},
+        n_practice=roles[TrialKind.PRACTICE],
+        n_attention=roles[TrialKind.ATTENTION],
     )
 
 
@@ -85,6 +92,9 @@ def claims_card(study: Study, counts: ClaimCounts) -> Card:
         ("Candidates a claim", f"{counts.mean_candidates:.1f} on average"),
         ("Licence", shares(counts.by_license)),
     ]
+    if counts.n_practice or counts.n_attention:
+        others = f"{counts.n_practice} for practice, {counts.n_attention} for attention checks"
+        facts.append(("Further claims", others))
     can_change = study.is_draft and not study.n_replications
     return Card(
         anchor="claims",

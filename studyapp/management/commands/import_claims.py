@@ -6,6 +6,7 @@ from typing import Any
 from rankers import formats
 from studyapp.domain.importing import import_claims
 from studyapp.domain.queries import study_by_slug
+from studyapp.enums import TrialKind
 from studyapp.errors import StudyError
 from studyapp.management.base import StudyCommand
 
@@ -29,6 +30,14 @@ class Command(StudyCommand):
             "--skip-invalid", action="store_true", help="import the good claims and list the bad"
         )
 
+        parser.add_argument(
+            "--role",
+            choices=TrialKind.values,
+            default=TrialKind.MAIN.value,
+            help="the trials these claims are for: main (the default), practice before them, or "
+            "attention checks between them, where the label is the expected decision",
+        )
+
     def run(self, **options: Any) -> None:
         if options["limit"] is not None and options["limit"] < 1:
             raise StudyError("--limit must be 1 or more.")
@@ -38,6 +47,7 @@ class Command(StudyCommand):
             options["format"] or format_of(options["file"]),
             limit=options["limit"],
             skip_invalid=options["skip_invalid"],
+            role=options["role"],
         )
         for line in report.notices:
             self.note(line)
@@ -47,4 +57,5 @@ class Command(StudyCommand):
             self.note(f"left out: {count} ({reason})")
         if report.n_repeated:
             self.say(f"{report.n_repeated} claims were there already and were skipped")
-        self.say(f"{report.n_imported} claims imported")
+        kind = "" if options["role"] == TrialKind.MAIN else f"{options['role']} "
+        self.say(f"{report.n_imported} {kind}claims imported")

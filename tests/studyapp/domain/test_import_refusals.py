@@ -43,7 +43,7 @@ RESULT_FAULTS: list[tuple[str, Any, str]] = [
     ("order", [3, 0, 2, 1, 1], "order: must hold each of 0 to n-1 once"),
     ("order", [3, 0, 2, True, 4], "order"),
     ("order", None, "order"),
-    ("id", "unknown", "field id: 'unknown' is no claim of claims.jsonl"),
+    ("id", "unknown", "field id: 'unknown' is no main claim of claims.jsonl"),
     ("id", ["001"], "id: must be text"),
     ("condition", "other", "field condition: 'other' is none of the study's"),
     ("condition", ["ranking"], "field condition: ['ranking'] is none of the study's"),
@@ -126,7 +126,7 @@ def test_every_record_that_does_not_fit_is_listed(archive: Path):
     with pytest.raises(BadUpload) as refused:
         import_study(changed(archive, "rankings.jsonl", spoil), "x")
     assert refused.value.problems == [
-        "rankings.jsonl, line 2, field id: 'unknown' is no claim of claims.jsonl",
+        "rankings.jsonl, line 2, field id: 'unknown' is no main claim of claims.jsonl",
         "rankings.jsonl, line 5, field condition: 'unknown' is none of the study's",
     ]
 

@@ -7,12 +7,13 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from studyapp.domain.assignment import withdraw
-from studyapp.enums import EnrolmentState, EventKind, RunKind, TrialState
+from studyapp.enums import EnrolmentState, EventKind, RunKind, TrialKind, TrialState
 from studyapp.models import (
     Enrolment,
     Event,
     Participant,
     PlannedTrial,
+    QuestionnaireAnswer,
     Ranking,
     Selection,
     Slot,
@@ -63,9 +64,10 @@ def test_events_cannot_be_truncated():
     factories.started(factories.open_study())
     words = refused(lambda: connection.cursor().execute("TRUNCATE studyapp_event CASCADE"))
     assert "events are insert only" in words
-    table = VerificationAnswer._meta.db_table
-    words = refused(lambda: connection.cursor().execute(f"TRUNCATE {table}"))
-    assert "cannot be changed" in words
+    for model in (VerificationAnswer, QuestionnaireAnswer):
+        statement = f"TRUNCATE {model._meta.db_table}"
+        words = refused(lambda statement=statement: connection.cursor().execute(statement))
+        assert "cannot be changed" in words
 
 
 @pytest.mark.parametrize("step", [0, 1, 3, 9])
@@ -226,3 +228,75 @@ def test_a_cycle_never_shows_a_claim_twice_under_a_condition(study):
             condition=planned.condition,
         )
     )
+
+
+# ---- practice, attention, questionnaire ----------------------------------------------------------
+
+
+def other_trial(enrolment, kind: str, claim, **changes):
+    """Insert a finished trial outside the plan."""
+    values = {
+        "enrolment": enrolment,
+        "participant": enrolment.participant,
+        "claim": claim,
+        "condition": claim.study.conditions.first(),
+        "protocol": "verification",
+        "kind": kind,
+        "state": TrialState.INCOMPLETE,
+        "block": 0,
+        "position": 0,
+        "stimulus": {"order": [0]},
+        "n_steps": 1,
+        "n_events": 1,
+        "started_at": timezone.now(),
+    }
+    return Trial.objects.create(**(values | changes))
+
+
+def test_a_practice_claim_may_be_tried_again_and_an_attention_claim_is_met_once(study):
+    enrolment, _ = factories.started(study)
+    practice, attention = factories.add_claims(study, 2, role=TrialKind.PRACTICE)
+    for _ in range(2):
+        other_trial(enrolment, TrialKind.PRACTICE, practice)
+    other_trial(enrolment, TrialKind.ATTENTION, attention)
+    refused(lambda: other_trial(enrolment, TrialKind.ATTENTION, attention))
+    assert Trial.objects.filter(enrolment=enrolment, position=0).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("main", {}),
+        ("main", {"position": 9}),
+        ("practice", {"position": 9}),
+        ("attention", {"block": 1}),
+    ],
+)
+def test_only_main_trials_are_planned_and_have_a_position(study, kind, changes):
+    enrolment, _ = factories.started(study)
+    (claim,) = factories.add_claims(study, 1, role=TrialKind.PRACTICE)
+    refused(lambda: other_trial(enrolment, kind, claim, **changes))
+
+
+def test_two_main_trials_of_a_run_never_share_a_position(study):
+    enrolment, trial = factories.started(study)
+    planned = PlannedTrial.objects.get(slot=enrolment.slot, position=2)
+    same_place = {"planned": planned, "block": 1, "position": trial.position}
+    refused(lambda: other_trial(enrolment, TrialKind.MAIN, planned.claim, **same_place))
+
+
+def test_an_answer_to_the_questionnaire_stays_until_its_participant_withdraws(study):
+    enrolment, other = factories.joined(study), factories.joined(study)
+    for run in (enrolment, other):
+        QuestionnaireAnswer.objects.create(
+            enrolment=run, name="age", value="41", answered_at=timezone.now()
+        )
+    refused(
+        lambda: QuestionnaireAnswer.objects.create(
+            enrolment=enrolment, name="age", value="42", answered_at=timezone.now()
+        )
+    )
+    assert "cannot be changed" in refused(lambda: QuestionnaireAnswer.objects.update(value="1"))
+    assert "on withdrawal only" in refused(lambda: QuestionnaireAnswer.objects.all().delete())
+    withdraw(enrolment.token)
+    assert QuestionnaireAnswer.objects.get().enrolment == other

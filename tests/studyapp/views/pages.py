@@ -11,6 +11,7 @@ from studyapp.models import (
     Enrolment,
     Event,
     Participant,
+    QuestionnaireAnswer,
     Study,
     Trial,
     VerificationAnswer,
@@ -108,5 +109,13 @@ def decide(client: Client, trial: Trial, decision: str = "supported", **more: An
 
 def counts() -> dict[str, int]:
     """How many rows of each kind a participant can cause."""
-    models = (Participant, Enrolment, Trial, Event, VerificationAnswer, Withdrawal)
+    models = (
+        Participant,
+        Enrolment,
+        Trial,
+        Event,
+        VerificationAnswer,
+        QuestionnaireAnswer,
+        Withdrawal,
+    )
     return {model.__name__: model.objects.count() for model in models}

@@ -32,6 +32,7 @@ def test_withdrawing_says_what_it_deletes_deletes_it_and_says_so_afterwards(
         "Trial": 0,
         "Event": 0,
         "VerificationAnswer": 0,
+        "QuestionnaireAnswer": 0,
         "Withdrawal": 1,
     }
     for old in ("", "help", "withdraw"):

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from studyapp.domain import lifecycle, schedule
 from studyapp.domain.assignment import withdraw
-from studyapp.domain.trials import record_decision
+from studyapp.domain.trials import record_decision, start_next_trial
 from studyapp.enums import Interface, RunKind
 from studyapp.models import Enrolment, PlannedTrial, Study
 from studyapp.views.researcher_words import ago, counted, duration, listed
@@ -418,3 +418,27 @@ def test_words_for_counts_and_times() -> None:
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert ago(now - timedelta(seconds=3), now) == "just now"
     assert ago(now - timedelta(minutes=5, seconds=20), now) == "5 min ago"
+
+
+def test_practice_and_attention_are_counted_apart_from_what_the_study_is(
+    client: Client, ann: Any
+) -> None:
+    question = {"name": "age", "text": "How old?", "kind": "number"}
+    study = factories.sitting_study(
+        4, n_practice=2, n_attention=1, owner=ann, sitting={"questionnaire": [question]}
+    )
+    enrolment, trial = factories.started(study)
+    for done in ("0 of 4", "0 of 4"):  # in practice, and after its first claim
+        assert done in words(card(page(client, study), "participants"))
+        record_decision(enrolment.token, trial.code, {"decision": trial.claim.label})
+        trial = start_next_trial(enrolment.token)
+    while trial is not None:
+        trial = record_decision(enrolment.token, trial.code, {"decision": trial.claim.label})
+    html = page(client, study)
+    assert state_of(html, "claims") == "4 claims"
+    assert "2 for practice, 1 for attention checks" in words(card(html, "claims"))
+    participants = words(card(html, "participants"))
+    assert "4 of 4" in participants
+    assert "all trials done, at the last questions" in participants
+    listed = words(client.get(reverse("study-list")).content.decode())
+    assert "8 of 8" in listed  # rankings of main claims, all there

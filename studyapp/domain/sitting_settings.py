@@ -1,0 +1,193 @@
+"""The settings of a sitting, checked field by field (defaults: models.study.SITTING_DEFAULTS)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from studyapp.models.study import SITTING_DEFAULTS
+
+#: Where the completion code goes in the return address.
+CODE_PLACE = "{code}"
+#: Never exported, like the completion code: who reads an export must not be able to use it.
+SECRET_SETTINGS = frozenset({"declined_code"})
+
+QUESTION_KINDS = ("choice", "scale", "text", "number")
+#: A scale stands in one line of a phone.
+MAX_SCALE_POINTS = 11
+MAX_QUESTIONS = 100
+#: With answers of at most MAX_ANSWER characters the whole form stays one that is read.
+MAX_TEXT_QUESTIONS = 10
+MAX_ANSWER = 1000
+MAX_TRIES = 20
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_ITEM_FIELDS = {"name", "text", "kind", "required"}
+_OWN_FIELDS = {
+    "choice": {"options"},
+    "scale": {"min", "max"},
+    "number": {"min", "max"},
+    "text": set(),
+}
+
+
+def sitting_problems(value: Any) -> list[str]:
+    """One line for every setting that cannot be used, beginning with its path."""
+    if not isinstance(value, dict):
+        return ["sitting: must be an object"]
+    problems = []
+    for name, setting in value.items():
+        if name not in SITTING_DEFAULTS:
+            known = ", ".join(SITTING_DEFAULTS)
+            problems.append(f"sitting.{name}: not known; known are {known}")
+        elif name == "questionnaire":
+            problems += _questionnaire_problems(setting)
+        elif not _CHECKS[name][0](setting):
+            problems.append(f"sitting.{name}: must be {_CHECKS[name][1]}")
+    return problems
+
+
+def shared_settings(sitting: dict[str, Any]) -> dict[str, Any]:
+    """What an export tells of the settings: all but the secret ones."""
+    return {name: value for name, value in sitting.items() if name not in SECRET_SETTINGS}
+
+
+def return_address(return_url: str, code: str) -> str:
+    """Where a participant goes at the end; empty without a return address."""
+    return return_url.replace(CODE_PLACE, quote(code, safe=""))
+
+
+def return_host(return_url: str) -> str:
+    """The host that participants are sent to."""
+    return urlsplit(return_url).hostname or ""
+
+
+def _questionnaire_problems(value: Any) -> list[str]:
+    where = "sitting.questionnaire"
+    if not isinstance(value, list) or len(value) > MAX_QUESTIONS:
+        return [f"{where}: must be a list of at most {MAX_QUESTIONS} questions"]
+    problems = []
+    seen: set[str] = set()
+    for number, item in enumerate(value, start=1):
+        if not isinstance(item, dict):
+            problems.append(f"{where}, number {number}: must be an object")
+            continue
+        problems += [f"{where}, number {number}: {fault}" for fault in _question_faults(item)]
+        if (name := str(item.get("name"))) in seen:
+            problems.append(f"{where}, number {number}: name {name!r} is there twice")
+        seen.add(name)
+    n_texts = sum(isinstance(item, dict) and item.get("kind") == "text" for item in value)
+    if n_texts > MAX_TEXT_QUESTIONS:
+        problems.append(f"{where}: at most {MAX_TEXT_QUESTIONS} questions may be of kind text")
+    return problems
+
+
+def _question_faults(item: dict[str, Any]) -> list[str]:
+    """What is wrong with one question, field first."""
+    kind = item.get("kind")
+    if kind not in QUESTION_KINDS:
+        return [f"kind must be {', '.join(QUESTION_KINDS)}"]
+    allowed = _ITEM_FIELDS | _OWN_FIELDS[kind]
+    faults = [f"{name} is not known for kind {kind}" for name in sorted(set(item) - allowed)]
+    name, text = item.get("name"), item.get("text")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        faults.append(
+            "name must begin with a letter and hold up to 40 letters, digits, hyphens and "
+            "underscores"
+        )
+    if not _is_line(text, 500):
+        faults.append("text must be a text of 1 to 500 characters")
+    if not isinstance(item.get("required", False), bool):
+        faults.append("required must be true or false")
+    return faults + _OWN_FAULTS[kind](item)
+
+
+def _choice_faults(item: dict[str, Any]) -> list[str]:
+    options = item.get("options")
+    if (
+        isinstance(options, list)
+        and 2 <= len(options) <= 100
+        and all(_is_line(option, 200) and len(option.splitlines()) == 1 for option in options)
+        and len({option.strip() for option in options}) == len(options)
+    ):
+        return []
+    return ["options must be a list of 2 to 100 different texts of 1 to 200 characters"]
+
+
+def _scale_faults(item: dict[str, Any]) -> list[str]:
+    low, high = item.get("min"), item.get("max")
+    if _is_whole(low) and _is_whole(high) and 1 <= high - low < MAX_SCALE_POINTS:
+        return []
+    return [f"min and max must be whole numbers that make a scale of 2 to {MAX_SCALE_POINTS}"]
+
+
+def _number_faults(item: dict[str, Any]) -> list[str]:
+    ends = [item[name] for name in ("min", "max") if name in item]
+    if all(_is_number(end) for end in ends) and ends == sorted(ends):
+        return []
+    return ["min and max must be numbers, min not above max"]
+
+
+_OWN_FAULTS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
+    "choice": _choice_faults,
+    "scale": _scale_faults,
+    "number": _number_faults,
+    "text": lambda item: [],
+}
+
+
+def _is_line(value: Any, longest: int) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= longest
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 10**9
+
+
+def _is_tries(value: Any) -> bool:
+    return _is_whole(value) and 1 <= value <= MAX_TRIES
+
+
+def _is_period(value: Any) -> bool:
+    return _is_whole(value) and value >= 0
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 60
+
+
+def _is_return_url(value: Any) -> bool:
+    """An https address whose only braces are those of the code, which is not in the host."""
+    if value == "":
+        return True
+    if not isinstance(value, str) or len(value) > 500 or CODE_PLACE not in value:
+        return False
+    if re.search(r"[\s{}\\<>\"]", value.replace(CODE_PLACE, "")) or not value.isascii():
+        return False
+    try:
+        parts = urlsplit(value)
+        has_odd_port = parts.port == 0
+    except ValueError:
+        return False
+    is_plain = "@" not in parts.netloc and "{" not in parts.netloc and bool(parts.hostname)
+    return parts.scheme == "https" and is_plain and not has_odd_port
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "practice_tries": (_is_tries, f"a whole number from 1 to {MAX_TRIES}"),
+    "break_every": (_is_period, "a whole number of main trials, 0 for no breaks"),
+    "confidence": (lambda v: v in ("off", "optional", "required"), "off, optional or required"),
+    "reason": (lambda v: v in ("off", "optional"), "off or optional"),
+    "return_url": (
+        _is_return_url,
+        f"an https address with {CODE_PLACE} where the completion code goes",
+    ),
+    "declined_code": (_is_code, "a text of at most 60 characters"),
+    "allows_translation": (lambda v: isinstance(v, bool), "true or false"),
+}

@@ -1,0 +1,41 @@
+"""What every page of a study or of a run may print."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+
+from studyapp.models import Enrolment, Study
+
+#: Fixed texts, so that an address can name one without being echoed.
+NOTICES = {
+    "stale": "This page was older than what is stored. It now shows where you are.",
+    "answered": "That trial was answered before; the first answer stays.",
+    "elsewhere": "More sentences were shown in another tab, so nothing was decided yet. "
+    "They are all here now: please decide again.",
+    "moved": "Your first place had expired, so you were given another one.",
+}
+
+
+@lru_cache(maxsize=4096)
+def run_url(study_code: str, token: str) -> SafeString:
+    """The address of a run, to which its other addresses are added.
+
+    Kept for a while, because a run asks for it at every click; an address made of letters, digits
+    and slashes needs no escaping.
+    """
+    return mark_safe(reverse("run", args=(study_code, token)))
+
+
+def study_values(study: Study) -> dict[str, Any]:
+    """What any page of a study may print."""
+    return {"study": study, "title": study.title, "contact": study.texts.get("contact", "")}
+
+
+def run_values(enrolment: Enrolment) -> dict[str, Any]:
+    """What any page of a run may print."""
+    study = enrolment.slot.study
+    return study_values(study) | {"run_url": run_url(study.code, enrolment.token)}
