@@ -44,7 +44,8 @@ class Method(ABC):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{key}={value!r}" for key, value in self.params.items())
-        return f"{self.name}({shown})"
+        model = "" if self.model is None else f"/{self.model}"
+        return f"{self.name}{model}({shown})"
 
 
 class Ranker(Method):

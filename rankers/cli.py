@@ -162,7 +162,11 @@ def _run(parser: argparse.ArgumentParser, kind: str) -> None:
         help="a parameter of the method; may be repeated",
     )
     parser.add_argument(
-        "--concurrency", type=_positive, default=1, metavar="N", help="claims at once (default 1)"
+        "--concurrency",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="claims at once (default 1); SUFFICE_LLM_CONCURRENCY limits the calls to a server",
     )
     parser.add_argument("--limit", type=_positive, metavar="N", help="only the first N claims")
     parser.add_argument(

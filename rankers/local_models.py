@@ -9,7 +9,7 @@ from typing import Any
 
 from rankers.errors import MissingDependency, RankerError
 
-INSTALL = 'pip install "suffice[local]"'
+INSTALL = 'pip install ".[local]" in the folder of Suffice'
 
 _MOST_WORDS = 300
 

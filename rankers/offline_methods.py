@@ -20,7 +20,7 @@ from rankers.similarity import IncrementalSimilarity, Similarity
 _DEFAULTS = CoverSettings()
 
 
-def _cover_param(name: str, help: str, maximum: float | None = None) -> Param:
+def _cover_param(name: str, help: str, maximum: float = 1000) -> Param:
     return Param(name, float, getattr(_DEFAULTS, name), help, minimum=0, maximum=maximum)
 
 
@@ -71,7 +71,7 @@ RANKERS = (
         "BM25 over the claim's candidates",
         lambda params, options: BM25(**params),
         params=(
-            Param("k1", float, 1.5, "saturation of term frequency", minimum=0),
+            Param("k1", float, 1.5, "saturation of term frequency", minimum=0, maximum=1000),
             Param("b", float, 0.75, "length normalisation", minimum=0, maximum=1),
         ),
     ),

@@ -121,7 +121,7 @@ That reply cannot be used: {problem}. This is request {attempt} of at most {atte
 question above again, in exactly the form it asks for and without any remark."""
 
 # A bracket that holds nothing but numbers, as footnote marks in encyclopedia text do.
-_BRACKETED_NUMBERS = re.compile(r"\[(\s*\d[\d\s,;.\-–]*)\]")
+_BRACKETED_NUMBERS = re.compile(r"""\[(\s*["'“”]?\d[\d\s,;.\-–"'“”]*)\]""")
 
 
 @dataclass(frozen=True, slots=True)

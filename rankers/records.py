@@ -6,6 +6,7 @@ A result knows positions only; the record adds the claim's id and what made the 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -42,9 +43,14 @@ FIELDS = (
 def to_record(
     claim_id: str, method: Method, result: Ranking | Selection, seconds: float
 ) -> dict[str, Any]:
-    """Return the record of a result; ``seconds`` is what it took."""
+    """Return the record of a result; ``seconds`` is what it took.
+
+    Raises ValueError for scores that JSON cannot hold.
+    """
     record = _frame(claim_id, method, seconds)
     if isinstance(result, Ranking):
+        if not all(map(math.isfinite, result.scores or ())):
+            raise ValueError("a score is not a finite number")
         record["order"] = list(result.order)
         record["scores"] = None if result.scores is None else list(result.scores)
         record["origins"] = list(result.origins)
@@ -65,10 +71,15 @@ def failed_record(
     the error keeps one.
     """
     record = _frame(claim_id, method, seconds)
-    record["error"] = f"{type(error).__name__}: {error}"
+    record["error"] = _storable(f"{type(error).__name__}: {error}")
     if isinstance(raw := getattr(error, "raw", None), str) and raw:
-        record["raw"] = raw
+        record["raw"] = _storable(raw)
     return record
+
+
+def _storable(text: str) -> str:
+    """Text that UTF-8 can hold: half characters are written out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def from_record(record: Mapping[str, Any], n_candidates: int) -> Ranking | Selection | None:

@@ -14,9 +14,11 @@ from typing import Any, BinaryIO
 from rankers.base import Method
 from rankers.errors import BadInput
 from rankers.formats.lines import parse_json
-from rankers.records import FAILED, read_records, record_line
+from rankers.records import FAILED, MAX_RECORD_BYTES, check_record, read_records, record_line
 
 NOTE_SUFFIX = ".run.json"
+#: How every line of ours begins.
+_RECORD_START = b'{"id": "'
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ def _statuses(
     statuses: dict[str, str] = {}
     if not path.exists():
         return statuses
+    _refuse_foreign_end(path)
     for number, record in read_records(path, may_be_cut=True):
         # The note knows more than a record; it speaks for all lines and is asked once.
         made_by = _note_of(note) if not statuses else None
@@ -155,7 +158,43 @@ def _statuses(
             n = n_candidates[record["id"]]
             raise BadInput(f"{place} had other candidates than the {n} of this claims file")
         statuses[record["id"]] = record["status"]
+    if not statuses and not _note_of(note) and path.stat().st_size:
+        raise BadInput(f"{path}: is no file of ranking records: choose another -o file")
     return statuses
+
+
+def _refuse_foreign_end(path: Path) -> None:
+    """Raise BadInput unless a last line without an end is a record, or the start of one.
+
+    A crash cuts our own lines, and may leave zero bytes; anything else is somebody's text.
+    """
+    tail = _unfinished_line(path)
+    if not tail.strip(b"\0"):
+        return
+    is_start = tail[: len(_RECORD_START)] == _RECORD_START[: len(tail)]
+    if is_start:
+        try:
+            record = parse_json(tail.decode("utf-8", "replace"))
+        except ValueError:
+            return
+        try:
+            check_record(record)
+            return
+        except ValueError:
+            pass
+    raise BadInput(f"{path}: its last line is no ranking record: choose another -o file")
+
+
+def _unfinished_line(path: Path) -> bytes:
+    """The last line of a file if it has no line end, else nothing."""
+    with path.open("rb") as stream:
+        position = stream.seek(0, os.SEEK_END)
+        tail = b""
+        while position and b"\n" not in tail and len(tail) <= MAX_RECORD_BYTES:
+            size = min(position, 1 << 16)
+            position = stream.seek(position - size)
+            tail = stream.read(size) + tail
+    return tail.rpartition(b"\n")[2]
 
 
 def _fits(record: Mapping[str, Any], n: int) -> bool:

@@ -19,11 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from rankers.base import Ranker, Selector
-from rankers.errors import BadInput, MissingDependency, SpendLimitReached, StoreError
+from rankers.errors import (
+    BadInput,
+    MissingDependency,
+    PermanentError,
+    SpendLimitReached,
+    StoreError,
+    TransportError,
+)
 from rankers.formats import read_claims
 from rankers.records import FAILED, failed_record, record_line, to_record
 from rankers.resume import Identity, Output
 from rankers.values import FALLBACK, Claim
+
+#: A server that fails so many claims in a row fails them all; each costs a whole deadline.
+GIVE_UP_AFTER = 20
+_SERVER_ERRORS = (TransportError.__name__, PermanentError.__name__)
 
 #: The record of a claim, or why nothing more may be spent on it.
 Outcome = dict[str, Any] | SpendLimitReached
@@ -44,6 +55,8 @@ class RunReport:
     first_error: str = "in an earlier run"
     #: Why the run ended before its last claim; the claims that are left have no record.
     stopped: str | None = None
+    #: Claims in a row, up to the last one, that could not be asked for.
+    n_away: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,11 +96,14 @@ def run(
     concurrency: int = 1,
     progress: Progress | None = None,
     claims_file: ClaimsFile | None = None,
+    on_interrupt: Callable[[], object] = lambda: None,
 ) -> RunReport:
     """Run ``method`` over the first ``limit`` claims and write what OUT does not have yet.
 
     ``claims_file`` saves reading the file again when ``survey`` was called before. Claims that
-    failed before are asked again; one claim's error never stops the others. Raises BadInput when
+    failed before are asked again. One claim's error never stops the others, but where so many in a
+    row could not reach their server, the run stops and leaves the rest to the next one.
+    ``on_interrupt`` is called before an interrupt waits for what is under way. Raises BadInput when
     the claims are wrong, OUT was made by something else or is in use; MissingDependency and
     StoreError at once.
     """
@@ -100,7 +116,7 @@ def run(
         wanted = (
             claim for claim in read_claims(claims_path, limit=limit) if claim.id not in out.done
         )
-        for record in _results(method, wanted, concurrency, report):
+        for record in _results(method, wanted, concurrency, report, on_interrupt):
             # What was paid for must survive a power cut; the rest is cheap to make again.
             out.write(record_line(record), sync=record["usage"]["calls"] > 0)
             report.written += 1
@@ -116,11 +132,16 @@ def run(
 
 
 def _results(
-    method: Ranker | Selector, claims: Iterator[Claim], concurrency: int, report: RunReport
+    method: Ranker | Selector,
+    claims: Iterator[Claim],
+    concurrency: int,
+    report: RunReport,
+    on_interrupt: Callable[[], object],
 ) -> Iterator[dict[str, Any]]:
     """Records in order of completion, with a bounded number of claims in memory.
 
-    Once the spend limit stops a claim no further one is begun; those under way are waited for.
+    Once the spend limit stops a claim, or the server is gone, no further one is begun; those under
+    way are waited for.
     """
     if concurrency <= 1:
         for claim in claims:
@@ -141,6 +162,9 @@ def _results(
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             yield from _records((future.result() for future in done), report)
+    except KeyboardInterrupt:
+        on_interrupt()
+        raise
     finally:
         # On an interrupt the calls under way end by themselves; nothing new is started.
         pool.shutdown(wait=True, cancel_futures=True)
@@ -151,8 +175,12 @@ def _records(outcomes: Iterable[Outcome], report: RunReport) -> Iterator[dict[st
     for outcome in outcomes:
         if isinstance(outcome, SpendLimitReached):
             report.stopped = str(outcome)
-        else:
-            yield outcome
+            continue
+        yield outcome
+        is_away = str(outcome.get("error")).startswith(_SERVER_ERRORS)
+        report.n_away = report.n_away + 1 if is_away else 0
+        if report.n_away >= GIVE_UP_AFTER:
+            report.stopped = f"{report.n_away} claims in a row failed with {outcome['error']}"
 
 
 def _one(method: Ranker | Selector, claim: Claim) -> Outcome:
@@ -161,6 +189,7 @@ def _one(method: Ranker | Selector, claim: Claim) -> Outcome:
         result = (
             method.rank_claim(claim) if isinstance(method, Ranker) else method.select_claim(claim)
         )
+        return to_record(claim.id, method, result, time.monotonic() - start)
     except (MissingDependency, StoreError):
         raise  # it would fail every claim alike, and what cannot be kept must not be paid for
     except SpendLimitReached as limit:
@@ -168,4 +197,3 @@ def _one(method: Ranker | Selector, claim: Claim) -> Outcome:
     except Exception as error:
         # Any error, not only our own kinds: hours of paid answers must outlive a defect.
         return failed_record(claim.id, method, error, time.monotonic() - start)
-    return to_record(claim.id, method, result, time.monotonic() - start)

@@ -17,7 +17,7 @@ from rankers.formats import read_claims
 from rankers.method_info import EMBEDDER, MODEL
 from rankers.params import split_pairs
 from rankers.registry import build, method_info, method_needs, method_params, unused_options
-from rankers.resume import finished_ids
+from rankers.resume import NOTE_SUFFIX, finished_ids
 from rankers.run import ClaimsFile, RunReport, run, survey
 from rankers.spending import Prices, Spending
 from rankers.store import FileStore
@@ -36,9 +36,10 @@ def run_method(arguments: argparse.Namespace) -> int:
         command = "select" if kind == Selector.kind else "rank"
         raise BadInput(f"{name} is a {kind}: use python -m rankers {command}")
     values = method_params(name, params)
-    for note in unused_options(name, arguments.model, arguments.embedder, params):
+    for note in _unused(arguments, values):
         print(note, file=sys.stderr)
     prices = _prices(arguments)
+    _check_paths(arguments)
     claims = survey(arguments.claims)
     if arguments.dry_run:
         print(_dry_run(arguments, values, claims, prices))
@@ -51,17 +52,67 @@ def run_method(arguments: argparse.Namespace) -> int:
     )
     method = _build(arguments, values, spending)
     total = min(len(claims.n_candidates), arguments.limit or len(claims.n_candidates))
-    with progress(total, name) as advance:
-        report = run(
-            method,
-            arguments.claims,
-            arguments.output,
-            limit=arguments.limit,
-            concurrency=arguments.concurrency,
-            progress=advance,
-            claims_file=claims,
+    try:
+        with progress(total, name) as advance:
+            report = run(
+                method,
+                arguments.claims,
+                arguments.output,
+                limit=arguments.limit,
+                concurrency=arguments.concurrency,
+                progress=advance,
+                claims_file=claims,
+                on_interrupt=lambda: spending.stop("interrupted"),
+            )
+    except KeyboardInterrupt:
+        print(
+            f"interrupted: what {arguments.output} and the answers beside it hold is kept, and the "
+            "same command goes on from there",
+            file=sys.stderr,
         )
+        return 130
     return _say(report, arguments.output, spending)
+
+
+def _unused(arguments: argparse.Namespace, values: dict[str, Any]) -> list[str]:
+    """A line for each option that this run does not use."""
+    name = arguments.method
+    lines = unused_options(name, arguments.model, arguments.embedder, values)
+    if MODEL in method_needs(name, values) or is_paid(arguments.embedder):
+        return lines
+    given = {
+        "--max-calls": arguments.max_calls,
+        "--max-tokens": arguments.max_tokens,
+        "--max-cost": arguments.max_cost,
+        "--store": arguments.store,
+    }
+    return lines + [
+        f"{option} {value} is not used by {name} and is ignored"
+        for option, value in given.items()
+        if value is not None
+    ]
+
+
+def _check_paths(arguments: argparse.Namespace) -> None:
+    """Raise BadInput where two of the files would be one, or a name cannot be written out."""
+    for option in ("model", "embedder"):
+        if (text := getattr(arguments, option)) and not text.isprintable():
+            raise BadInput(f"--{option} {text!r} holds signs that no name has")
+    output = arguments.output
+    files = {
+        "the claims file": arguments.claims,
+        "-o": output,
+        "the note beside -o": output + NOTE_SUFFIX,
+        "--store": arguments.store or output + RESPONSES_SUFFIX,
+    }
+    seen: dict[Path, str] = {}
+    for what, name in files.items():
+        path = Path(name).resolve()
+        if path in seen:
+            raise BadInput(f"{name}: {seen[path]} and {what} are the same file: name another one")
+        seen[path] = what
+    if Path(output).is_dir():
+        raise BadInput(f"{output}: is a folder: name a file in it")
 
 
 def _say(report: RunReport, output: str, spending: Spending) -> int:
@@ -81,8 +132,8 @@ def _say(report: RunReport, output: str, spending: Spending) -> int:
     if report.stopped:
         left = report.n_claims - report.already_done - report.written
         print(
-            f"stopped: {report.stopped}; {left} claims are left, and the same command with a "
-            "higher limit goes on from here",
+            f"stopped: {report.stopped}; {left} claims are left, and the same command goes on from "
+            "here (a limit is for one run: it spends up to as much again)",
             file=sys.stderr,
         )
     return 1 if report.failed or report.stopped else 0
@@ -165,8 +216,12 @@ def _dry_run(
         f"LLM calls: {found.calls} without retries",
         f"prompt tokens: about {found.prompt_tokens:,}, of them {share:.0%} from the server's "
         f"prefix cache, {found.computed_tokens:,} to compute",
-        f"answer tokens: about {found.completion_tokens:,}",
+        f"answer tokens: at most about {found.completion_tokens:,}",
     ]
+    if Path(arguments.store or arguments.output + RESPONSES_SUFFIX).exists():
+        lines.append("answers that are stored already cost nothing and are not taken off")
+    if is_paid(arguments.embedder):
+        lines.append("embeddings are not counted")
     if prices is not None:
         lines.append(f"cost: about {prices.cost(found.usage):,.2f} at the prices given")
     return "\n".join(lines)

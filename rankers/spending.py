@@ -102,7 +102,7 @@ class Spending:
             if reached:
                 raise SpendLimitReached(
                     f"the limit of {reached} is reached, nothing more was sent "
-                    f"({self.report()}); answers so far are kept: start again with a higher limit"
+                    f"({self.report()}); answers so far are kept"
                 )
             self.calls += 1
 

@@ -198,3 +198,9 @@ def test_every_line_of_a_real_prompt_is_the_candidate_of_its_number():
         assert [text for _, text in listed] == [display(text) for text in claim["candidates"]]
         assert len(re.findall(r"\[\d+\]", prefix)) == len(claim["candidates"])
     assert n_with_brackets > 0, "the data hold footnote marks; the test needs some"
+
+
+@pytest.mark.parametrize("quote", ['"', "'", "“"])
+def test_a_quoted_number_in_brackets_is_no_id_either(quote):
+    close = "”" if quote == "“" else quote
+    assert display(f"see [{quote}3{close}] there") == f"see ({quote}3{close}) there"

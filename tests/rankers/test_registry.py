@@ -44,7 +44,7 @@ def test_parameters_may_be_text_from_a_command_line():
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("bm25", {"k1": "many"}, "method bm25: parameter k1 must be a number, at least 0"),
+        ("bm25", {"k1": "many"}, "method bm25: parameter k1 must be a number from 0 to 1000"),
         ("bm25", {"b": "1.5"}, "b must be a number from 0 to 1, not '1.5'"),
         ("bm25", {"b": "nan"}, "b must be a number from 0 to 1, not 'nan'"),
         ("bm25", {"k3": "1"}, r"has no parameter 'k3' \(its parameters: k1, b\)"),

@@ -367,3 +367,14 @@ def test_every_order_survives_each_accepted_form(order: list[int]):
     run = " > ".join(f"[{number}]" for number in order)
     for text in (run, json.dumps(order), json.dumps({"order": order}), f"It is {run}."):
         assert parse_ids(text, 9) == Parsed(tuple(order), 0, (), "ok")
+
+
+@pytest.mark.parametrize("sign", [" ", "a", "`", "\n"])
+def test_an_endless_fence_is_read_in_linear_time(sign):
+    # Quadratic reading took a quarter of a minute; this many signs would take an hour.
+    text = "```" + sign * 1_000_000
+    assert parse_ids(text, 5).ids == ()
+
+
+def test_the_last_closed_fence_counts_whatever_its_language():
+    assert parse_ids("```json\n[2, 1]\n``` or ```python\n[1, 2]\n``` and ```[2", 2).ids == (1, 2)

@@ -330,3 +330,57 @@ def test_a_store_that_fails_ends_the_run_and_marks_no_claim_failed(claims, out, 
     assert "failed" not in {one["status"] for one in _lines(out)}
     assert run(Stub(), claims, out).failed == 0
     assert len(_lines(out)) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"my only notes, no line end",
+        b'{"id": "valuable", "but": "no record"}',
+        b'{"c1": {"claim": {"candidate snippets": []}}}',
+        b'{"id": "cut',  # it may be ours, but nothing says so
+    ],
+)
+def test_a_file_of_somebody_else_is_refused_and_left_alone(claims, out, text):
+    out.write_bytes(text)
+    with pytest.raises(BadInput, match="choose another -o file"):
+        run(BM25(), claims, out)
+    assert out.read_bytes() == text
+    assert not out.with_name(out.name + ".run.json").exists()
+
+
+def test_a_score_that_json_cannot_hold_fails_its_claim_only(claims, out):
+    class Infinite(Stub):
+        def rank(self, claim, candidates):
+            n = len(candidates)
+            score = float("inf") if claim == "C 1" else 1.0
+            return Ranking(tuple(range(n)), (JUDGED,) * n, scores=(score,) * n)
+
+    report = run(Infinite(), claims, out)
+    assert (report.written, report.failed) == (5, 1)
+    assert report.first_error == "c1: ValueError: a score is not a finite number"
+
+
+def test_half_a_character_in_an_error_is_written_out(claims, out):
+    assert run(Stub(failing={"C 0"}, error=TransportError("bad \ud800")), claims, out).failed == 1
+    assert _lines(out)[0]["error"] == "TransportError: bad \\ud800"
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_server_that_is_gone_stops_the_run(tmp_path, out, concurrency):
+    rows = ({"id": f"c{i}", "claim": f"C {i}"} for i in range(60))
+    claims = write(tmp_path / "many.jsonl", *rows)
+    everything = {f"C {i}" for i in range(60)}
+    report = run(Stub(failing=everything), claims, out, concurrency=concurrency)
+    assert report.stopped.endswith("claims in a row failed with TransportError: busy")
+    assert 20 <= report.written <= 20 + 2 * concurrency
+    assert run(Stub(), claims, out).failed == 0
+    assert len(_lines(out)) == 60
+
+
+def test_failures_with_answers_between_them_stop_nothing(tmp_path, out):
+    rows = ({"id": f"c{i}", "claim": f"C {i}"} for i in range(60))
+    claims = write(tmp_path / "many.jsonl", *rows)
+    failing = {f"C {i}" for i in range(60) if i % 10}
+    report = run(Stub(failing=failing), claims, out)
+    assert (report.written, report.failed, report.stopped) == (60, 54, None)

@@ -97,3 +97,36 @@ def test_a_dry_run_of_an_offline_method_costs_nothing(claims, tmp_path, capsys):
     out = str(tmp_path / "out.jsonl")
     assert main(["select", claims, "--method", "coverage_selection", "--dry-run", "-o", out]) == 0
     assert "4 to ask, no LLM calls" in capsys.readouterr().out
+
+
+def test_files_that_would_be_one_are_refused(claims, tmp_path, capsys):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    out = str(tmp_path / "out.jsonl")
+    for more in (
+        ["-o", claims],
+        ["-o", out, "--store", out],
+        ["-o", out, "--store", claims],
+        ["-o", out, "--store", out + ".run.json"],
+        ["-o", str(tmp_path)],
+    ):
+        assert main(["rank", claims, "--method", "incremental_llm", *more]) == 1
+        assert "name a" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_limits_that_mean_nothing_for_a_method_are_noted(claims, tmp_path, capsys):
+    out = str(tmp_path / "out.jsonl")
+    assert main(["rank", claims, "--method", "bm25", "--max-calls", "3", "-o", out]) == 0
+    assert "--max-calls 3 is not used by bm25 and is ignored" in capsys.readouterr().err
+
+
+def test_a_name_with_half_a_character_is_refused(claims, tmp_path, capsys):
+    assert rank(claims, tmp_path / "out.jsonl", "--model", "mod\udcff") == 1
+    assert "--model" in capsys.readouterr().err
+
+
+def test_another_embedder_behind_an_llm_is_another_run(claims, server, tmp_path, capsys):
+    out = tmp_path / "out.jsonl"
+    assert rank(claims, out) == 0
+    assert rank(claims, out, "--embedder", "openai:bag") == 1
+    assert "seed_order" in capsys.readouterr().err
