@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from django.conf import settings
 from django.utils import translation
-from django.utils.html import escape
+from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
@@ -24,21 +25,41 @@ def speak(study: Study) -> None:
 
 
 def speak_of(study_code: str) -> dict[str, str]:
-    """The same for a page that knows only an address; its language values. One query."""
+    """The same for a page that knows only an address; its language values. One query.
+
+    English where there is no such study.
+    """
     lang = Study.objects.filter(code=study_code).values_list("lang", flat=True).first()
-    if lang is None:
-        return {}
-    translation.activate(interface_language(lang))
-    return page_language(lang)
+    translation.activate(interface_language(lang or settings.LANGUAGE_CODE))
+    return page_language(lang or settings.LANGUAGE_CODE)
 
 
 @lru_cache(maxsize=256)
 def page_language(lang: str) -> dict[str, str]:
-    """``page_lang`` and ``page_dir`` of a study's pages, for the element html; not to be changed.
+    """What a whole page of a study in ``lang`` needs beside its region; not to be changed.
 
-    The direction is that of the study's language also where the interface falls back to English.
+    ``page_lang`` and ``page_dir`` are for the element html, ``script_texts`` are the attributes
+    that hold the script's texts. The direction is that of the study's language also where the
+    interface falls back to English.
     """
-    return {"page_lang": html_tag(interface_language(lang)), "page_dir": direction(lang)}
+    language = interface_language(lang)
+    return {
+        "page_lang": html_tag(language),
+        "page_dir": direction(lang),
+        "script_texts": _script_texts(language),
+    }
+
+
+def _script_texts(language: str) -> SafeString:
+    with translation.override(language):
+        texts = {
+            "unsaved": gettext("Not saved. Check your connection and try again."),
+            "submit": gettext("Submit"),
+            "confirm": gettext("Confirm: {answer}"),
+            "more": gettext("Show the whole claim"),
+            "less": gettext("Show less of the claim"),
+        }
+    return format_html_join(" ", 'data-{}="{}"', texts.items())
 
 
 def html_tag(code: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
@@ -112,8 +113,8 @@ def trial_region(
         "trial_url": mark_safe(f"{url}t/{trial.code}/"),
         "where": where % {"number": place.number, "n_all": place.n_all},
         "is_practice": is_practice,
-        "n_done": place.number - 1,
-        "n_trials": place.n_all,
+        "n_done": str(place.number - 1),
+        "n_trials": str(place.n_all),
         "is_translatable": study.sitting_setting("allows_translation"),
         "claim": trial.claim.text,
         "lang": trial.claim.lang,
@@ -149,7 +150,8 @@ def _further_questions(study: Study, given: Mapping[str, str]) -> dict[str, Any]
 def reveal_values(trial: Trial, *, first: int = 1) -> dict[str, Any]:
     """The sentences from rank ``first`` on, and what the button below them needs to know.
 
-    All values are flat and ready to print: looking things up in a template costs more than here.
+    All values are flat and ready to print: looking things up in a template costs more than here,
+    and so does writing a number as its language does.
     """
     study = trial.enrolment.slot.study
     n_order = len(trial.stimulus["order"])
@@ -163,13 +165,18 @@ def reveal_values(trial: Trial, *, first: int = 1) -> dict[str, Any]:
         "words": trial_words(language),
         # The first sentence was there from the start; the others came by the button.
         "sentences": [
-            (sentence.rank, sentence.text, sentence.title, is_incremental and sentence.rank > 1)
+            (
+                str(sentence.rank),
+                sentence.text,
+                sentence.title,
+                is_incremental and sentence.rank > 1,
+            )
             for sentence in shown_sentences(trial, first=first)
         ],
         "is_incremental": is_incremental,
         "has_more": has_more,
-        "n_shown": trial.n_steps,
-        "next_rank": trial.n_steps + 1,
+        "n_shown": str(trial.n_steps),
+        "next_rank": str(trial.n_steps + 1),
         "how_many": _how_many(trial, n_total, is_all_of_many=is_incremental and not has_more),
     }
 
@@ -241,5 +248,5 @@ def withdrawn_region(study: Study | None) -> Region:
         ),
         _("You can close this page. Thank you for your time."),
         status=410,
-        **(study_values(study) if study else {}),
+        **(study_values(study) if study else page_language(settings.LANGUAGE_CODE)),
     )
