@@ -1,6 +1,7 @@
 """States and kinds, in a leaf module that everything may import."""
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 
 class StudyState(TextChoices):
@@ -26,10 +27,12 @@ class Label(TextChoices):
 
 
 class Decision(TextChoices):
-    SUPPORTED = "supported", "Supported"
-    REFUTED = "refuted", "Refuted"
-    PARTIALLY_SUPPORTED = "partially_supported", "Partially supported"
-    CANT_DECIDE = "cant_decide", "Can't decide"
+    """What a participant can decide; its page is translated, and so are these labels."""
+
+    SUPPORTED = "supported", _("Supported")
+    REFUTED = "refuted", _("Refuted")
+    PARTIALLY_SUPPORTED = "partially_supported", _("Partially supported")
+    CANT_DECIDE = "cant_decide", _("Can't decide")
 
 
 class OrderPolicy(TextChoices):

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from django.utils.functional import Promise
+
 
 class StudyError(Exception):
-    """Base: a refused action. ``problems`` holds one readable line each; ``status`` is for HTTP."""
+    """Base: a refused action. ``problems`` holds one readable line each; ``status`` is for HTTP.
+
+    What participants may read is translated lazily: an error is often raised before the language
+    of its page is known.
+    """
 
     status = 400
 
-    def __init__(self, problems: str | list[str]):
-        self.problems = [problems] if isinstance(problems, str) else list(problems)
-        super().__init__("\n".join(self.problems))
+    def __init__(self, problems: str | Promise | list[str]):
+        is_one = isinstance(problems, str | Promise)
+        self.problems = [problems] if is_one else list(problems)
+        super().__init__(*self.problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
 
 
 class BadUpload(StudyError):

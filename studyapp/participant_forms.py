@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_lazy as _
+
 from studyapp.domain.events import clean_client_ms
 from studyapp.domain.questionnaire import plain_text
 from studyapp.errors import BadAnswer
@@ -18,7 +20,7 @@ MAX_RANK_DIGITS = 6
 _POINTS = {str(point): point for point in CONFIDENCE_SCALE}
 #: Before the name of a question in the form of the questionnaire.
 QUESTION_PREFIX = "q-"
-INCOMPLETE = "The page sent something incomplete. Nothing was stored: try again."
+INCOMPLETE = _("The page sent something incomplete. Nothing was stored: try again.")
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ TEMPLATES = [
                     ["django.template.loaders.filesystem.Loader"],
                 )
             ],
-            "builtins": ["django.templatetags.static"],
+            "builtins": ["django.templatetags.static", "django.templatetags.i18n"],
         },
     }
 ]
@@ -144,10 +144,14 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "study-list"
 LOGOUT_REDIRECT_URL = "login"
 
+# Researchers' pages are in English; participants' in the language of their study where it is one of
+# these (domain/languages.py). Another language needs its line here and its catalogue.
 LANGUAGE_CODE = "en-gb"
+LANGUAGES = [("en-gb", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "studyapp" / "locale"]
+USE_I18N = True
 TIME_ZONE = "UTC"
 USE_TZ = True
-USE_I18N = False
 
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env_str("SUFFICE_STATIC_DIR", str(DATA_DIR / "static"))).resolve()

@@ -2,7 +2,8 @@
 "use strict";
 
 (() => {
-  const UNSAVED = "Not saved. Check your connection and try again.";
+  /* Texts come with the page, in its language. */
+  const texts = document.getElementById("main").dataset;
   const DOUBLE_CLICK_MS = 500;
 
   const region = () => document.getElementById("run");
@@ -64,7 +65,9 @@
   const showChoice = () => {
     const chosen = inRegion("#decide .choices input:checked");
     const button = inRegion("#decide .confirm button");
-    if (button) button.textContent = chosen ? `Confirm: ${chosen.parentElement.textContent}` : "Submit";
+    if (!button) return;
+    const answer = chosen?.parentElement.textContent;
+    button.textContent = chosen ? texts.confirm.replace("{answer}", () => answer) : texts.submit;
   };
 
   document.addEventListener("change", (event) => {
@@ -91,7 +94,7 @@
   });
 
   for (const failure of ["htmx:sendError", "htmx:timeout", "htmx:responseError", "htmx:swapError"]) {
-    document.addEventListener(failure, () => say(UNSAVED));
+    document.addEventListener(failure, () => say(texts.unsaved));
   }
 
   /* An answer to a rank that is already on the page (a retry that crossed with the first answer)
@@ -147,7 +150,7 @@
     const show = (isOpen) => {
       claim.classList.toggle("open", isOpen);
       button.setAttribute("aria-expanded", String(isOpen));
-      button.textContent = isOpen ? "Show less of the claim" : "Show the whole claim";
+      button.textContent = isOpen ? texts.less : texts.more;
       measure();
     };
     button.addEventListener("click", () => show(!claim.classList.contains("open")));

@@ -10,6 +10,7 @@ from django.core import signing
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from studyapp.codes import random_code
 from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
@@ -47,9 +48,9 @@ def issue_join_form(study: Study, invitation: str | None) -> str:
         try:
             invited = signing.loads(invitation, salt=INVITATION_SALT)
         except signing.BadSignature:
-            raise BadLink("This invitation is not valid. Ask for a new link.") from None
+            raise BadLink(_("This invitation is not valid. Ask for a new link.")) from None
         if invited["study"] != study.code:
-            raise BadLink("This invitation belongs to another study.")
+            raise BadLink(_("This invitation belongs to another study."))
         form |= {"kind": invited["kind"], "invitation": invited["nonce"]}
     return signing.dumps(form, salt=JOIN_SALT, compress=False)
 
@@ -61,7 +62,7 @@ def read_join_form(study: Study, signed: str) -> JoinForm:
     except signing.BadSignature:
         form = {}
     if form.get("study") != study.code:
-        raise BadLink("This form is not from this study. Open the study's link again.")
+        raise BadLink(_("This form is not from this study. Open the study's link again."))
     return JoinForm(form["nonce"], form["kind"], form.get("invitation"))
 
 
@@ -84,11 +85,11 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
         if existing is not None:
             return existing
         if Withdrawal.objects.filter(join_nonce=form.nonce).exists():
-            raise BadLink("The run that began here was withdrawn. Open the study's link again.")
+            raise BadLink(_("The run that began here was withdrawn. Open the study's link again."))
         if form.invitation and _is_used(form.invitation):
-            raise BadLink("This invitation was used before. Ask for a new link.")
+            raise BadLink(_("This invitation was used before. Ask for a new link."))
         if not study.is_open:
-            raise NotOpen("This study takes no participants now.")
+            raise NotOpen(_("This study takes no participants now."))
         now = timezone.now()
         slot, seat = _take_seat(study, form.run_kind, now)
         return Enrolment.objects.create(
@@ -117,7 +118,7 @@ def move_to_free_slot(token: str) -> Enrolment:
         )
         enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
         if study is None or enrolment is None:
-            raise BadLink("This link belongs to no run of this study.")
+            raise BadLink(_("This link belongs to no run of this study."))
         if enrolment.state != EnrolmentState.TIMED_OUT:
             return enrolment
         if enrolment.started_at is not None:
@@ -144,7 +145,7 @@ def withdraw(token: str) -> None:
         # Locked by itself: a join would miss the row if its slot changed while we waited for it.
         enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
         if enrolment is None:
-            raise BadLink("This link belongs to no run of this study.")
+            raise BadLink(_("This link belongs to no run of this study."))
         Withdrawal.objects.create(
             study=enrolment.slot.study,
             enrolment_number=enrolment.pk,

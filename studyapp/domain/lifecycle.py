@@ -174,7 +174,7 @@ def open_study(study: Study) -> Study:
             study.response_options = default_options(labels)
         if not study.completion_code:
             study.completion_code = random_code(8).upper()
-        study.texts = with_default_texts(study.texts)
+        study.texts = with_default_texts(study.texts, study.lang)
         study.n_practice = Claim.objects.filter(study=study, role=TrialKind.PRACTICE).count()
         study.n_attention = Claim.objects.filter(study=study, role=TrialKind.ATTENTION).count()
         study.state = StudyState.OPEN

@@ -8,6 +8,9 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.formats import localize
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.sitting import Stage, stage_of
 from studyapp.domain.sitting_settings import MAX_ANSWER
@@ -83,9 +86,9 @@ def _number_fault(question: dict[str, Any], value: str) -> str | None:
     number = float(_as_number(value))
     low, high = question.get("min"), question.get("max")
     if low is not None and number < low:
-        return f"Write a number of at least {low}."
+        return format_lazy(_("Write a number of at least {low}."), low=localize(low))
     if high is not None and number > high:
-        return f"Write a number of at most {high}."
+        return format_lazy(_("Write a number of at most {high}."), high=localize(high))
     return None
 
 
@@ -97,7 +100,11 @@ def _as_number(value: str) -> str:
 def _text_fault(question: dict[str, Any], value: str) -> str | None:
     if len(value) <= MAX_ANSWER:
         return None
-    return f"Write at most {MAX_ANSWER} characters; these are {len(value)}."
+    return format_lazy(
+        _("Write at most {limit} characters; these are {length}."),
+        limit=MAX_ANSWER,
+        length=len(value),
+    )
 
 
 _FAULTS: dict[str, Callable[[dict[str, Any], str], str | None]] = {
@@ -109,8 +116,8 @@ _FAULTS: dict[str, Callable[[dict[str, Any], str], str | None]] = {
 #: How an answer is kept that is not kept as it was sent.
 _AS_KEPT: dict[str, Callable[[str], str]] = {"number": _as_number}
 _MISSING = {
-    "choice": "Choose one of the answers.",
-    "scale": "Choose one of the numbers.",
-    "number": "Write a number in digits.",
-    "text": "Write an answer.",
+    "choice": _("Choose one of the answers."),
+    "scale": _("Choose one of the numbers."),
+    "number": _("Write a number in digits."),
+    "text": _("Write an answer."),
 }

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from studyapp.compiled import CompiledRead, update_row
 from studyapp.domain.events import Draft, append_events
@@ -129,7 +130,7 @@ def find_run(token: str) -> Enrolment:
     """The enrolment behind a run token, with its slot and study. Raises BadLink."""
     enrolment = _RUN.first(token=token)
     if enrolment is None:
-        raise BadLink("This link belongs to no run of this study.")
+        raise BadLink(_("This link belongs to no run of this study."))
     return enrolment
 
 
@@ -173,7 +174,7 @@ def start_next_trial(token: str) -> Trial | None:
             _end_trials(enrolment, now)
             return None
         if not enrolment.slot.study.is_open:
-            raise NotOpen("The study is paused. Your answers are stored; come back later.")
+            raise NotOpen(_("The study is paused. Your answers are stored; come back later."))
         renew_lease(enrolment, now)
         return _start_next(enrolment, done, now)
 
@@ -316,7 +317,7 @@ def lock_run(token: str) -> Enrolment:
     # Locked by itself: a join would miss the row if its slot changed while we waited for it.
     enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
     if enrolment is None:
-        raise BadLink("This link belongs to no run of this study.")
+        raise BadLink(_("This link belongs to no run of this study."))
     enrolment.slot = Slot.objects.select_related("study").get(pk=enrolment.slot_id)
     return enrolment
 
@@ -325,7 +326,7 @@ def _lock_trial(token: str, trial_code: str) -> Trial:
     """The trial with everything an action needs, locked; only if it belongs to the run."""
     trial: Trial | None = _LOCKED_TRIAL.first(token=token, code=trial_code)
     if trial is None:
-        raise BadLink("This trial does not belong to your run. Nothing was stored.")
+        raise BadLink(_("This trial does not belong to your run. Nothing was stored."))
     return trial
 
 

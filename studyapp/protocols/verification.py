@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
 from rankers.metrics import minimal_sufficient_rank
 from studyapp.compiled import CompiledRead, insert_rows
 from studyapp.enums import Decision, Interface, TrialKind
@@ -87,7 +90,7 @@ def store_answer(trial: Trial, study: Study, answer: dict[str, Any]) -> None:
     options = study.response_options
     decision = answer.get("decision")
     if decision not in options:
-        raise BadAnswer("Choose one of the answers, then confirm. Nothing was stored.")
+        raise BadAnswer(_("Choose one of the answers, then confirm. Nothing was stored."))
     confidence, reason = _confidence(study, answer), _reason(study, answer)
     label = trial.claim.label
     is_correct = decision == label if label in options else None
@@ -103,7 +106,7 @@ def _confidence(study: Study, answer: dict[str, Any]) -> int | None:
     if asked == "off" or (confidence is None and asked == "optional"):
         return None
     if confidence not in CONFIDENCE_SCALE:
-        raise BadAnswer("Say how sure you are, then confirm. Nothing was stored.")
+        raise BadAnswer(_("Say how sure you are, then confirm. Nothing was stored."))
     return int(confidence)
 
 
@@ -113,7 +116,11 @@ def _reason(study: Study, answer: dict[str, Any]) -> str:
         return ""
     if len(reason) > MAX_REASON:
         raise BadAnswer(
-            f"Write at most {MAX_REASON} characters; these are {len(reason)}. Nothing was stored."
+            format_lazy(
+                _("Write at most {limit} characters; these are {length}. Nothing was stored."),
+                limit=MAX_REASON,
+                length=len(reason),
+            )
         )
     return reason
 

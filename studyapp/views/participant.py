@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import has_withdrawn, move_to_free_slot, withdraw
 from studyapp.domain.events import clean_client_ms
@@ -27,6 +28,7 @@ from studyapp.participant_forms import read_decision, read_questionnaire, read_r
 from studyapp.views.htmx import Region, fragment, is_htmx, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
 from studyapp.views.participant_join import cookie_name, cookie_path
+from studyapp.views.participant_language import speak
 from studyapp.views.participant_sitting import example_values, questionnaire_region
 from studyapp.views.participant_state import (
     NOTICES,
@@ -95,6 +97,7 @@ def reveal(request: HttpRequest, study_code: str, token: str, trial_code: str) -
         return _gone(request, study_code, token)
     if not is_htmx(request):
         return _to_run(study_code, token)
+    speak(revealed.trial.enrolment.slot.study)
     return _reveal_fragment(revealed.trial, asked.rank)
 
 
@@ -123,6 +126,7 @@ def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -
     except BadLink:
         return _gone(request, study_code, token)
     if is_htmx(request) and trial is not None:
+        speak(trial.enrolment.slot.study)
         return region_or_page(request, trial_region(trial), PAGE)
     return _current_state(request, study_code, token, "", status=200)
 
@@ -153,7 +157,7 @@ def seen(request: HttpRequest, study_code: str, token: str, trial_code: str) -> 
     """Note that the trial's page was hidden or is visible again. Answers nothing."""
     kind = request.POST.get("kind", "")
     if kind not in VISIBILITY_KINDS:
-        raise BadAnswer("Nothing was stored: kind must be page_hidden or page_visible.")
+        raise BadAnswer(_("Nothing was stored: kind must be page_hidden or page_visible."))
     client_ms = clean_client_ms(request.POST.get("client_ms"))
     record_visibility(token, trial_code, kind, client_ms=client_ms)
     return HttpResponse(status=204)
@@ -198,10 +202,17 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
     return region_or_page(request, Region("participant/_withdraw.html", context), PAGE)
 
 
+def _run(token: str) -> Enrolment:
+    """The run behind a token; the request is answered in its study's language. Raises BadLink."""
+    enrolment = find_run(token)
+    speak(enrolment.slot.study)
+    return enrolment
+
+
 def _run_or_none(study_code: str, token: str) -> Enrolment | None:
     """The run, or None where the token or its study is wrong or the data are deleted."""
     try:
-        enrolment = find_run(token)
+        enrolment = _run(token)
     except BadLink:
         return None
     return enrolment if enrolment.slot.study.code == study_code else None
@@ -211,8 +222,10 @@ def _gone(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
     """An address without a run, or with another run's trial. Raises BadLink unless withdrawn."""
     if has_withdrawn(token):
         study = Study.objects.filter(code=study_code).first()
+        if study is not None:
+            speak(study)
         return region_or_page(request, withdrawn_region(study), PAGE)
-    raise BadLink("It belongs to no run of this study. Nothing was stored.")
+    raise BadLink(_("It belongs to no run of this study. Nothing was stored."))
 
 
 def _to_run(study_code: str, token: str, notice: str = "") -> HttpResponse:
@@ -229,7 +242,7 @@ def _current_state(
     """The true state: the whole region for htmx, else a redirect to it."""
     if not is_htmx(request):
         return _to_run(study_code, token, notice)
-    enrolment = find_run(token)
+    enrolment = _run(token)
     if returns_by_itself(enrolment):
         # Only a whole page can send the browser on after a while.
         response = HttpResponse(status=200)
@@ -244,7 +257,7 @@ def _stale(
     request: HttpRequest, study_code: str, token: str, trial_code: str, notice: str
 ) -> HttpResponse:
     """A page older than what is stored. ``notice`` is for a trial that is still open."""
-    enrolment = find_run(token)
+    enrolment = _run(token)
     trial = open_trial_of(enrolment)
     if trial is None or trial.code != trial_code:
         logger.warning("Refused a late request for trial %s, which is over.", trial_code)
@@ -261,7 +274,7 @@ def _refused_input(
     request: HttpRequest, study_code: str, token: str, error: BadAnswer
 ) -> HttpResponse:
     """The trial again, with what was chosen and why it was refused."""
-    enrolment = find_run(token)
+    enrolment = _run(token)
     trial = open_trial_of(enrolment)
     if trial is None:
         return _current_state(request, study_code, token, "stale")

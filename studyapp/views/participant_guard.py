@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
 
 from studyapp.errors import BadAnswer, BadLink, NoFreeSlot, NotOpen, StudyError
 from studyapp.views.htmx import Region, region_or_page
+from studyapp.views.participant_language import speak_of
 
 logger = logging.getLogger(__name__)
 
@@ -91,37 +94,67 @@ def participant_view(
         @xframe_options_exempt
         @wraps(view)
         def guarded(request: HttpRequest, *args: str, **kwargs: str) -> HttpResponse:
-            if request.method not in methods:
-                response = message_page(
-                    request,
-                    "This address takes no such request",
-                    "Open the link you were given again. Nothing was stored.",
-                    status=405,
-                )
-                response.headers["Allow"] = ", ".join(methods)
-                return response
-            if request.method not in SAFE_METHODS and is_cross_site(request):
-                return message_page(
-                    request,
-                    "This request came from another site",
-                    "Nothing was stored. Open the link you were given and answer there.",
-                    status=403,
-                )
-            if request.method not in SAFE_METHODS and not is_readable_form(request):
-                return message_page(
-                    request,
-                    "This request cannot be read",
-                    "Nothing was stored. Open the link you were given and answer there.",
-                    status=400,
-                )
             try:
-                return _answered(view, request, *args, **kwargs)
+                return _answered(_unsuitable(request, methods) or view, request, *args, **kwargs)
             except StudyError as error:
-                return _refusal(request, error)
+                return _refusal(request, error, kwargs["study_code"])
+            finally:
+                # What a view began to speak (participant_language.py) ends with its request.
+                translation.deactivate()
 
         return guarded
 
     return decorate
+
+
+def _unsuitable(
+    request: HttpRequest, methods: tuple[str, ...]
+) -> Callable[..., HttpResponse] | None:
+    """What answers instead of the view a request that it must not see, or None."""
+    if request.method not in methods:
+        return partial(_not_allowed, methods)
+    if request.method in SAFE_METHODS:
+        return None
+    if is_cross_site(request):
+        return _from_another_site
+    return None if is_readable_form(request) else _unreadable
+
+
+def _not_allowed(
+    methods: tuple[str, ...], request: HttpRequest, study_code: str, **kwargs: str
+) -> HttpResponse:
+    language = speak_of(study_code)
+    response = message_page(
+        request,
+        _("This address takes no such request"),
+        _("Open the link you were given again. Nothing was stored."),
+        status=405,
+        **language,
+    )
+    response.headers["Allow"] = ", ".join(methods)
+    return response
+
+
+def _from_another_site(request: HttpRequest, study_code: str, **kwargs: str) -> HttpResponse:
+    language = speak_of(study_code)
+    return message_page(
+        request,
+        _("This request came from another site"),
+        _("Nothing was stored. Open the link you were given and answer there."),
+        status=403,
+        **language,
+    )
+
+
+def _unreadable(request: HttpRequest, study_code: str, **kwargs: str) -> HttpResponse:
+    language = speak_of(study_code)
+    return message_page(
+        request,
+        _("This request cannot be read"),
+        _("Nothing was stored. Open the link you were given and answer there."),
+        status=400,
+        **language,
+    )
 
 
 def _answered(
@@ -147,36 +180,47 @@ def _answered(
         return view(request, *args, **kwargs)
 
 
-def _refusal(request: HttpRequest, error: StudyError) -> HttpResponse:
+def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpResponse:
     """A page for an action that was refused. Only texts written for participants are shown."""
+    language = speak_of(study_code)
     # A page that was only looked at is no conflict.
     status = 200 if request.method in SAFE_METHODS else error.status
     if isinstance(error, BadLink):
         return message_page(
             request,
-            "This link does not work",
+            _("This link does not work"),
             *error.problems,
-            "Open the full link you were given again, or ask the researchers for a new one.",
+            _("Open the full link you were given again, or ask the researchers for a new one."),
             status=error.status,
+            **language,
         )
     if isinstance(error, NoFreeSlot):
         return message_page(
             request,
-            "Every place is taken",
-            "This study is full at the moment. Nothing about you was stored.",
-            "A place may become free: you can try the same link again later. "
-            "Thank you for your interest.",
+            _("Every place is taken"),
+            _("This study is full at the moment. Nothing about you was stored."),
+            _(
+                "A place may become free: you can try the same link again later. "
+                "Thank you for your interest."
+            ),
             status=status,
+            **language,
         )
     if isinstance(error, NotOpen):
-        return message_page(request, "Not open now", *error.problems, status=status)
+        heading = _("Not open now")
+        return message_page(request, heading, *error.problems, status=status, **language)
     if isinstance(error, BadAnswer):
-        return message_page(request, "Nothing was stored", *error.problems, status=error.status)
+        heading = _("Nothing was stored")
+        return message_page(request, heading, *error.problems, status=error.status, **language)
     # Other texts are for researchers: they may name claims and conditions.
     logger.error("A participant's request failed: %s", error)
     return message_page(
         request,
-        "The study cannot go on just now",
-        "Your answers are stored. Please tell the researchers, and open the same link again later.",
+        _("The study cannot go on just now"),
+        _(
+            "Your answers are stored. Please tell the researchers, and open the same link again "
+            "later."
+        ),
         status=503,
+        **language,
     )

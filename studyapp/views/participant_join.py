@@ -6,6 +6,8 @@ import re
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import issue_join_form, join, read_join_form
 from studyapp.domain.texts import with_default_texts
@@ -15,6 +17,7 @@ from studyapp.models import Enrolment, Study
 from studyapp.participant_forms import gives_consent
 from studyapp.views.htmx import Region, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
+from studyapp.views.participant_language import speak
 from studyapp.views.participant_values import run_url, study_values
 
 COOKIE_SECONDS = 30 * 24 * 3600
@@ -22,10 +25,13 @@ COOKIE_SECONDS = 30 * 24 * 3600
 PREVIEW = ("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE")
 
 NOT_OPEN = {
-    StudyState.DRAFT: "This study has not opened yet. Come back later.",
-    StudyState.PAUSED: "This study is paused and takes no new participants now. Come back later.",
-    StudyState.CLOSED: "This study has ended and takes no more participants. "
-    "Thank you for your interest.",
+    StudyState.DRAFT: _("This study has not opened yet. Come back later."),
+    StudyState.PAUSED: _(
+        "This study is paused and takes no new participants now. Come back later."
+    ),
+    StudyState.CLOSED: _(
+        "This study has ended and takes no more participants. Thank you for your interest."
+    ),
 }
 
 
@@ -56,7 +62,7 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
             study,
             signed,
             request,
-            message="To take part, tick the box that says you agree. Nothing was stored.",
+            message=gettext("To take part, tick the box that says you agree. Nothing was stored."),
             status=422,
         )
         return region_or_page(request, region, PAGE)
@@ -81,7 +87,7 @@ def declined(request: HttpRequest, study_code: str) -> HttpResponse:
     """Thanks for somebody who does not want to take part. Stores nothing."""
     study = _study(study_code)
     context = study_values(study) | {
-        "declined": with_default_texts(study.texts)["declined"],
+        "declined": with_default_texts(study.texts, study.lang)["declined"],
         "declined_code": study.sitting_setting("declined_code"),
     }
     return HttpResponse(render_to_string("participant/declined.html", context))
@@ -96,9 +102,11 @@ def cookie_path(study_code: str) -> str:
 
 
 def _study(study_code: str) -> Study:
+    """The study at an address; the request is answered in its language."""
     study = Study.objects.filter(code=study_code).first()
     if study is None:
-        raise BadLink("There is no study at this address.")
+        raise BadLink(_("There is no study at this address."))
+    speak(study)
     return study
 
 
@@ -112,7 +120,7 @@ def _run_of_cookie(request: HttpRequest, study: Study) -> Enrolment | None:
 def _consent(
     study: Study, form: str, request: HttpRequest, message: str = "", status: int = 200
 ) -> Region:
-    texts = with_default_texts(study.texts)
+    texts = with_default_texts(study.texts, study.lang)
     key, value = PREVIEW
     context = study_values(study) | {
         "form": form,

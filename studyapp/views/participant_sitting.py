@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from studyapp.domain.languages import interface_language
 from studyapp.domain.practice import Feedback, conditions_met, feedback_of
 from studyapp.domain.queries import shown_sentences
 from studyapp.domain.sitting import done_of, plan_of
@@ -15,29 +19,47 @@ from studyapp.errors import BadAnswers
 from studyapp.models import Enrolment
 from studyapp.participant_forms import QUESTION_PREFIX
 from studyapp.views.htmx import Region
+from studyapp.views.participant_language import decision_labels, trial_words
 from studyapp.views.participant_values import NOTICES, run_values
 
-_LABELS = dict(Decision.choices)
 
-
-def outline_values(enrolment: Enrolment) -> dict[str, Any]:
-    """What a run will be like, in numbers, for the instructions."""
+def outline(enrolment: Enrolment) -> list[str]:
+    """What a run will be like, for the instructions: whole sentences, as other languages need."""
     study = enrolment.slot.study
     plan = plan_of(enrolment.slot)
-    return {
-        "n_trials": plan.n_trials,
-        "n_practice": study.n_practice,
-        "has_breaks": 0 < plan.break_every < plan.n_main,
-        "has_questionnaire": bool(study.sitting_setting("questionnaire")),
-    }
+    sentences = []
+    if study.n_practice:
+        sentences.append(
+            ngettext(
+                "First comes %(n)s practice claim, which does not count.",
+                "First come %(n)s practice claims, which do not count.",
+                study.n_practice,
+            )
+            % {"n": study.n_practice}
+        )
+        trials = ngettext(
+            "Then there is %(n)s trial.", "Then there are %(n)s trials.", plan.n_trials
+        )
+    else:
+        trials = ngettext("There is %(n)s trial.", "There are %(n)s trials.", plan.n_trials)
+    sentences.append(trials % {"n": plan.n_trials})
+    if 0 < plan.break_every < plan.n_main:
+        sentences.append(_("There are breaks in between."))
+    if study.sitting_setting("questionnaire"):
+        sentences.append(_("A few questions follow at the end."))
+    sentences.append(
+        _("You can stop after any trial: the same link brings you back to where you were.")
+    )
+    return sentences
 
 
 def example_values(enrolment: Enrolment) -> dict[str, Any]:
     """Which interfaces to illustrate: those that this run will meet. One query."""
-    options = enrolment.slot.study.response_options
+    study = enrolment.slot.study
+    labels = decision_labels(interface_language(study.lang))
     return {
         "examples": [condition.is_incremental for condition in conditions_met(enrolment.slot)],
-        "example_options": [_LABELS[option] for option in options],
+        "example_options": [labels[option] for option in study.response_options],
     }
 
 
@@ -45,16 +67,21 @@ def feedback_region(enrolment: Enrolment, notice: str = "") -> Region:
     """How the last practice trial went, with the button to go on."""
     feedback = feedback_of(enrolment)
     trial = feedback.trial
+    study = enrolment.slot.study
+    language = interface_language(study.lang)
+    labels = decision_labels(language)
     context = run_values(enrolment) | {
-        "where": f"Practice {feedback.number} of {feedback.n_all}",
+        "where": _("Practice %(number)s of %(n_all)s")
+        % {"number": feedback.number, "n_all": feedback.n_all},
         "n_done": feedback.number - bool(feedback.n_left),
         "n_trials": feedback.n_all,
         "heading": _verdict(feedback),
         "claim": trial.claim.text,
         "lang": trial.claim.lang,
-        "is_translatable": enrolment.slot.study.sitting_setting("allows_translation"),
-        "chosen": _LABELS[feedback.decision],
-        "label": _LABELS[feedback.label],
+        "is_translatable": study.sitting_setting("allows_translation"),
+        "chosen": labels[feedback.decision],
+        "label": labels[feedback.label],
+        "words": trial_words(language),
         "explanation": feedback.explanation,
         "sentences": [
             (sentence.rank, sentence.text, sentence.title, False)
@@ -69,22 +96,24 @@ def feedback_region(enrolment: Enrolment, notice: str = "") -> Region:
 
 def _verdict(feedback: Feedback) -> str:
     if feedback.is_right:
-        return "That is right"
+        return _("That is right")
     if feedback.is_right is None:
-        return "Your answer is noted"
+        return _("Your answer is noted")
     if feedback.decision == Decision.CANT_DECIDE:
-        return "The evidence does settle this claim"
-    return "That is not what the evidence says"
+        return _("The evidence does settle this claim")
+    return _("That is not what the evidence says")
 
 
 def _what_next(feedback: Feedback) -> str:
-    if feedback.n_left == 1:
-        return "You can try this claim once more."
     if feedback.n_left:
-        return f"You can try this claim again, up to {feedback.n_left} times."
+        return ngettext(
+            "You can try this claim once more.",
+            "You can try this claim again, up to %(n)s times.",
+            feedback.n_left,
+        ) % {"n": feedback.n_left}
     if not feedback.is_last:
-        return "Another practice claim follows."
-    return (
+        return _("Another practice claim follows.")
+    return _(
         "Practice is over. From now on your answers count, and you are not told whether they are "
         "right."
     )
@@ -92,8 +121,8 @@ def _what_next(feedback: Feedback) -> str:
 
 def _button(feedback: Feedback) -> str:
     if feedback.n_left:
-        return "Try again"
-    return "Begin the trials" if feedback.is_last else "Next practice claim"
+        return _("Try again")
+    return _("Begin the trials") if feedback.is_last else _("Next practice claim")
 
 
 def break_region(enrolment: Enrolment, notice: str = "") -> Region:

@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext as _
 
+from studyapp.domain.languages import interface_language
 from studyapp.domain.queries import shown_sentences
 from studyapp.domain.sitting import Stage, place_of, plan_of, stage_of
 from studyapp.domain.sitting_settings import return_address, return_host
 from studyapp.domain.trials import RUNNING, open_trial_of
-from studyapp.enums import Decision, EnrolmentState, StudyState, TrialKind
+from studyapp.enums import EnrolmentState, StudyState, TrialKind
 from studyapp.models import Enrolment, Study, Trial
 from studyapp.protocols.verification import CONFIDENCE_SCALE, MAX_REASON
 from studyapp.views.htmx import Region
 from studyapp.views.participant_guard import message_region
+from studyapp.views.participant_language import (
+    decision_labels,
+    page_language,
+    trial_phrases,
+    trial_words,
+)
 from studyapp.views.participant_sitting import (
     break_region,
     example_values,
     feedback_region,
-    outline_values,
+    outline,
     questionnaire_region,
 )
 from studyapp.views.participant_values import NOTICES, run_url, run_values, study_values
@@ -32,8 +41,6 @@ WORDS_A_SECOND = 3
 
 NOTHING_GIVEN: Mapping[str, str] = {}
 
-_LABELS = dict(Decision.choices)
-
 
 def run_region(enrolment: Enrolment, notice: str = "") -> Region:
     """The true current state of a run."""
@@ -42,10 +49,12 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
         return _finished(enrolment)
     if enrolment.state == EnrolmentState.TIMED_OUT and enrolment.started_at is not None:
         return message_region(
-            "Your place in this study has expired",
-            "Nothing happened for longer than the study allows, so your place was given to "
-            "somebody else. The answers you gave before are stored.",
-            "If this is a mistake, tell the researchers.",
+            _("Your place in this study has expired"),
+            _(
+                "Nothing happened for longer than the study allows, so your place was given to "
+                "somebody else. The answers you gave before are stored."
+            ),
+            _("If this is a mistake, tell the researchers."),
             **run_values(enrolment),
         )
     if enrolment.state == EnrolmentState.ACTIVE:
@@ -59,14 +68,14 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
         return questionnaire_region(enrolment, notice)
     if study.state == StudyState.CLOSED:
         return message_region(
-            "This study has ended",
-            "Your answers so far are stored. Thank you for your time.",
+            _("This study has ended"),
+            _("Your answers so far are stored. Thank you for your time."),
             **run_values(enrolment),
         )
     if not study.is_open:
         return message_region(
-            "This study is paused",
-            "Your answers so far are stored. Come back later: the same link takes you on.",
+            _("This study is paused"),
+            _("Your answers so far are stored. Come back later: the same link takes you on."),
             **run_values(enrolment),
         )
     if stage == Stage.FEEDBACK:
@@ -93,21 +102,25 @@ def trial_region(
     study = enrolment.slot.study
     url = run_url(study.code, enrolment.token)
     place = place_of(trial)
+    language = interface_language(study.lang)
+    labels = decision_labels(language)
+    is_practice = trial.kind == TrialKind.PRACTICE
+    where = trial_phrases(language)["practice" if is_practice else "trial"]
     chosen = given.get("decision", "")
     context = reveal_values(trial) | {
         "title": study.title,
         "run_url": url,
         "trial_url": mark_safe(f"{url}t/{trial.code}/"),
-        "where": f"{place.word} {place.number} of {place.n_all}",
-        "is_practice": trial.kind == TrialKind.PRACTICE,
-        "n_done": place.number - 1,
-        "n_trials": place.n_all,
+        "where": where % {"number": place.number, "n_all": place.n_all},
+        "is_practice": is_practice,
+        "n_done": str(place.number - 1),
+        "n_trials": str(place.n_all),
         "is_translatable": study.sitting_setting("allows_translation"),
         "claim": trial.claim.text,
         "lang": trial.claim.lang,
         "confirms_decision": study.confirms_decision,
         "options": [
-            (option, _LABELS[option], option == chosen) for option in study.response_options
+            (option, labels[option], option == chosen) for option in study.response_options
         ],
         **_further_questions(study, given),
         "message": message,
@@ -137,23 +150,46 @@ def _further_questions(study: Study, given: Mapping[str, str]) -> dict[str, Any]
 def reveal_values(trial: Trial, *, first: int = 1) -> dict[str, Any]:
     """The sentences from rank ``first`` on, and what the button below them needs to know.
 
-    All values are flat and ready to print: looking things up in a template costs more than here.
+    All values are flat and ready to print: looking things up in a template costs more than here,
+    and so does writing a number as its language does.
     """
+    study = trial.enrolment.slot.study
     n_order = len(trial.stimulus["order"])
     is_incremental = trial.condition.is_incremental
+    has_more = trial.n_steps < n_order
+    # The total is known to the page only where the study says so.
+    n_total = n_order if study.shows_total else None
+    language = interface_language(study.lang)
     return {
+        **page_language(study.lang),
+        "words": trial_words(language),
         # The first sentence was there from the start; the others came by the button.
         "sentences": [
-            (sentence.rank, sentence.text, sentence.title, is_incremental and sentence.rank > 1)
+            (
+                str(sentence.rank),
+                sentence.text,
+                sentence.title,
+                is_incremental and sentence.rank > 1,
+            )
             for sentence in shown_sentences(trial, first=first)
         ],
         "is_incremental": is_incremental,
-        "has_more": trial.n_steps < n_order,
-        "n_shown": trial.n_steps,
-        "next_rank": trial.n_steps + 1,
-        # Known to the page only where the study says so.
-        "n_total": n_order if trial.enrolment.slot.study.shows_total else None,
+        "has_more": has_more,
+        "n_shown": str(trial.n_steps),
+        "next_rank": str(trial.n_steps + 1),
+        "how_many": _how_many(trial, n_total, is_all_of_many=is_incremental and not has_more),
     }
+
+
+def _how_many(trial: Trial, n_total: int | None, *, is_all_of_many: bool) -> str:
+    """What is said about the number of sentences: nothing where the study keeps it back, except
+    that no more come after the last one."""
+    if n_total is None and not is_all_of_many:
+        return ""
+    phrases = trial_phrases(interface_language(trial.enrolment.slot.study.lang))
+    if not is_all_of_many:
+        return phrases["shown"] % {"n_shown": trial.n_steps, "n_total": n_total}
+    return phrases["all_shown" if n_total is None else "all_shown_of"] % {"n_total": n_total}
 
 
 def _ready(enrolment: Enrolment, notice: str) -> Region:
@@ -165,7 +201,7 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
         context = run_values(enrolment)
     context |= {
         "instructions": study.texts.get("instructions", ""),
-        **outline_values(enrolment),
+        "outline": outline(enrolment),
         "has_started": enrolment.started_at is not None,
         "has_expired": enrolment.state not in RUNNING,
         "notice": NOTICES.get(notice, ""),
@@ -205,10 +241,12 @@ def _return_values(study: Study) -> dict[str, Any]:
 def withdrawn_region(study: Study | None) -> Region:
     """What an old address says after a withdrawal."""
     return message_region(
-        "You have withdrawn from this study",
-        "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
-        "counted.",
-        "You can close this page. Thank you for your time.",
+        _("You have withdrawn from this study"),
+        _(
+            "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
+            "counted."
+        ),
+        _("You can close this page. Thank you for your time."),
         status=410,
-        **(study_values(study) if study else {}),
+        **(study_values(study) if study else page_language(settings.LANGUAGE_CODE)),
     )

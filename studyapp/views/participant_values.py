@@ -7,16 +7,20 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy as _
 
 from studyapp.models import Enrolment, Study
+from studyapp.views.participant_language import page_language
 
 #: Fixed texts, so that an address can name one without being echoed.
 NOTICES = {
-    "stale": "This page was older than what is stored. It now shows where you are.",
-    "answered": "That trial was answered before; the first answer stays.",
-    "elsewhere": "More sentences were shown in another tab, so nothing was decided yet. "
-    "They are all here now: please decide again.",
-    "moved": "Your first place had expired, so you were given another one.",
+    "stale": _("This page was older than what is stored. It now shows where you are."),
+    "answered": _("That trial was answered before; the first answer stays."),
+    "elsewhere": _(
+        "More sentences were shown in another tab, so nothing was decided yet. "
+        "They are all here now: please decide again."
+    ),
+    "moved": _("Your first place had expired, so you were given another one."),
 }
 
 
@@ -32,7 +36,12 @@ def run_url(study_code: str, token: str) -> SafeString:
 
 def study_values(study: Study) -> dict[str, Any]:
     """What any page of a study may print."""
-    return {"study": study, "title": study.title, "contact": study.texts.get("contact", "")}
+    return {
+        "study": study,
+        "title": study.title,
+        "contact": study.texts.get("contact", ""),
+        **page_language(study.lang),
+    }
 
 
 def run_values(enrolment: Enrolment) -> dict[str, Any]:

@@ -91,8 +91,8 @@ def test_a_whole_sitting_by_plain_forms(client: Client) -> None:
     )
     page = client.get(join(client, study).headers["Location"])
     assert (
-        "First comes a practice claim, which does not count. Then there are 5 trials, with breaks "
-        "in between, and a few questions at the end."
+        "First comes 1 practice claim, which does not count. Then there are 5 trials. There are "
+        "breaks in between. A few questions follow at the end."
     ) in words_of(page)
     page = step(client, page, "begin")
     assert "Practice 1 of 1" in words_of(page)
