@@ -228,6 +228,12 @@ def trial_with_a_long_claim(me: Visit) -> None:
 
 
 @state
+def trial_with_a_long_claim_opened(me: Visit) -> None:
+    trial_with_a_long_claim(me)
+    me.page.get_by_role("button", name="Show the whole claim").click()
+
+
+@state
 def trial_of_sixty_sentences(me: Visit) -> None:
     study = factories.ready_study(title=TITLE)
     Claim.objects.update(text=CLAIM, n_candidates=60)
@@ -275,7 +281,14 @@ def questionnaire_with_errors(me: Visit) -> None:
 
 
 @state
-def finished(me: Visit) -> None:
+def finished_and_staying(me: Visit) -> None:
+    finished_and_leading_back(me)
+    me.page.get_by_role("link", name="Stay on this page").click()
+    expect(me.page.get_by_role("link", name="Stay on this page")).to_have_count(0)
+
+
+@state
+def finished_and_leading_back(me: Visit) -> None:
     sitting = {"return_url": "https://recruiter.example/done?cc={code}"}
     enrolment, trial = factories.started(_open(sitting=sitting))
     _decide_all(enrolment, trial)

@@ -20,9 +20,19 @@ pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent.parent / "vendor" / "axe-core" / "axe.min.js"
 #: The success criteria up to WCAG 2.2 AA, and what axe calls best practice.
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-RUN_AXE = """tags => axe.run(document, {runOnly: tags, resultTypes: ["violations"]})
-    .then(result => result.violations)"""
+#: With forced colours the contrast is the system's, and axe sees colours that are not drawn
+#: (``-webkit-text-fill-color``, which Chromium computes from the page's own).
+RUN_AXE = """tags => axe.run(document, {
+    runOnly: tags,
+    resultTypes: ["violations"],
+    rules: {"color-contrast": {enabled: !matchMedia("(forced-colors: active)").matches}},
+}).then(result => result.violations)"""
 
+#: What a state is allowed, and why.
+ALLOWED = {
+    # The page says so, waits 20 seconds and more, and has a link that keeps it.
+    "finished and leading back": {"meta-refresh"},
+}
 #: Until a change of the window or of the colours is drawn; before, axe reads old colours.
 DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
@@ -39,12 +49,13 @@ def views(page: Page) -> Iterator[str]:
         yield f"{size['width']} px, {scheme}, forced colours {forced}"
 
 
-def faults_of(violations: list[dict[str, Any]]) -> list[str]:
+def faults_of(violations: list[dict[str, Any]], allowed: set[str]) -> list[str]:
     """One line a node: rule, element, and what axe says about it."""
     return [
         f"{violation['id']}: {node['html'][:160]} :: {node['failureSummary']}"
         for violation in violations
         for node in violation["nodes"]
+        if violation["id"] not in allowed
     ]
 
 
@@ -56,6 +67,6 @@ def test_axe_finds_no_fault_in_any_view_of(visit: Callable[..., Visit], name: st
     found = [
         f"{view}: {fault}"
         for view in views(me.page)
-        for fault in faults_of(me.page.evaluate(RUN_AXE, TAGS))
+        for fault in faults_of(me.page.evaluate(RUN_AXE, TAGS), ALLOWED.get(name, set()))
     ]
     assert not found, "\n".join(found)
