@@ -205,6 +205,11 @@ def trial_with_confidence_and_reason(me: Visit) -> None:
 
 
 @state
+def trial_with_confidence_and_without_confirmation(me: Visit) -> None:
+    _trial(me, sitting={"confidence": "required"}, confirms_decision=False)
+
+
+@state
 def trial_not_saved(me: Visit) -> None:
     _trial(me)
     me.page.route("**/reveal", lambda route: route.abort(), times=1)
