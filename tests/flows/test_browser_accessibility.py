@@ -204,9 +204,6 @@ def test_no_single_key_away_from_the_answers_ends_a(visit: Callable[..., Visit],
         for key in KEYS:
             me.page.evaluate(start)
             me.page.keyboard.press(key)
-    for radio in me.page.locator("input[name=confidence]").all():
-        radio.check()
-        me.page.keyboard.press("Enter")
     me.page.wait_for_timeout(200)
     assert [url for url in asked if not url.endswith("/seen")] == []
     assert VerificationAnswer.objects.count() == 0
@@ -218,6 +215,19 @@ def test_enter_on_an_answer_that_is_not_chosen_sends_nothing(visit: Callable[...
     me.page.get_by_role("radio", name="Supported").focus()
     me.page.keyboard.press("Enter")
     me.page.wait_for_timeout(200)
+    assert VerificationAnswer.objects.count() == 0
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_enter_on_the_confidence_decides_nothing_where_the_answers_are_the_buttons(
+    visit: Callable[..., Visit], script: bool
+) -> None:
+    me = visit(java_script_enabled=script)
+    STATES["trial with confidence and without confirmation"](me)
+    me.page.get_by_role("radio", name="4").check()
+    me.page.keyboard.press("Enter")
+    expect(me.page.get_by_text("Choose")).to_be_visible()
+    expect(me.page.get_by_role("radio", name="4")).to_be_checked()
     assert VerificationAnswer.objects.count() == 0
 
 
