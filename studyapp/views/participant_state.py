@@ -34,8 +34,11 @@ from studyapp.views.participant_sitting import (
 )
 from studyapp.views.participant_values import NOTICES, run_url, run_values, study_values
 
-#: How long the last page stays before it leads back by itself, not counting the time to read it.
-RETURN_SECONDS = 15
+#: How long the last page stays before it leads back by itself, not counting the time to read it:
+#: time enough to find the link that keeps it (WCAG 2.2.1).
+RETURN_SECONDS = 20
+#: The notice that keeps the last page.
+STAY = "stay"
 #: A careful reader's.
 WORDS_A_SECOND = 3
 
@@ -46,7 +49,7 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
     """The true current state of a run."""
     study = enrolment.slot.study
     if enrolment.state == EnrolmentState.COMPLETED:
-        return _finished(enrolment)
+        return _finished(enrolment, stays=notice == STAY)
     if enrolment.state == EnrolmentState.TIMED_OUT and enrolment.started_at is not None:
         return message_region(
             _("Your place in this study has expired"),
@@ -215,13 +218,14 @@ def returns_by_itself(enrolment: Enrolment) -> bool:
     return is_complete and bool(enrolment.slot.study.sitting_setting("return_url"))
 
 
-def _finished(enrolment: Enrolment) -> Region:
+def _finished(enrolment: Enrolment, *, stays: bool = False) -> Region:
     study = enrolment.slot.study
     context = run_values(enrolment) | {
         "completion": study.texts.get("completion", ""),
         "debriefing": study.texts.get("debriefing", ""),
         "completion_code": study.completion_code,
         "n_trials": plan_of(enrolment.slot).n_trials,
+        "stays": stays,
         **_return_values(study),
     }
     return Region("participant/_finished.html", context)
