@@ -118,6 +118,9 @@ def participant_view(
                 return _answered(view, request, *args, **kwargs)
             except StudyError as error:
                 return _refusal(request, error)
+            except (InterfaceError, OperationalError):
+                logger.exception("The database did not answer a participant's request.")
+                return _come_back(request)
 
         return guarded
 
@@ -178,5 +181,18 @@ def _refusal(request: HttpRequest, error: StudyError) -> HttpResponse:
         request,
         "The study cannot go on just now",
         "Your answers are stored. Please tell the researchers, and open the same link again later.",
+        status=500,
+    )
+
+
+def _come_back(request: HttpRequest) -> HttpResponse:
+    """While the database is away: 503, upon which the page tries again by itself."""
+    response = message_page(
+        request,
+        "The study cannot be reached just now",
+        "What you did last is not stored yet; everything before it is. Please load this page again "
+        "in a minute.",
         status=503,
     )
+    response.headers["Retry-After"] = "5"
+    return response

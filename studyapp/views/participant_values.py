@@ -14,6 +14,7 @@ from studyapp.models import Enrolment, Study
 NOTICES = {
     "stale": "This page was older than what is stored. It now shows where you are.",
     "answered": "That trial was answered before; the first answer stays.",
+    "stored": "Your answer had arrived before and is stored.",
     "elsewhere": "More sentences were shown in another tab, so nothing was decided yet. "
     "They are all here now: please decide again.",
     "moved": "Your first place had expired, so you were given another one.",
