@@ -20,7 +20,7 @@ from studyapp.domain.trials import (
     reveal_next,
     start_next_trial,
 )
-from studyapp.enums import EnrolmentState, EventKind, TrialState
+from studyapp.enums import Decision, EnrolmentState, EventKind, TrialState
 from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, Study, Trial, VerificationAnswer
 from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal
@@ -261,9 +261,10 @@ def _stale(
 
 def _is_stored(enrolment: Enrolment, trial_code: str, decision: str) -> bool:
     """Whether this very decision was stored before, so that a repetition contradicts nothing."""
-    return VerificationAnswer.objects.filter(
-        trial__code=trial_code, trial__enrolment=enrolment, decision=decision[:40]
-    ).exists()
+    if decision not in Decision.values:
+        return False
+    stored = VerificationAnswer.objects.filter(trial__code=trial_code, trial__enrolment=enrolment)
+    return stored.filter(decision=decision).exists()
 
 
 def _refused_input(
