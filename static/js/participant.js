@@ -312,6 +312,13 @@
     }
   };
 
+  /* htmx notes the address, which is the key to a run: nothing of a run stays in the browser. */
+  try {
+    sessionStorage.removeItem("htmx-current-path-for-history");
+  } catch {
+    /* A frame without storage: nothing was noted. */
+  }
+
   window.addEventListener("resize", shrinkLongClaim);
   document.documentElement.classList.add("scripted");
   showRegion(false);
