@@ -18,7 +18,15 @@ from playwright.sync_api import Dialog, Page, Request, Route, expect
 
 from studyapp.domain import lifecycle, schedule
 from studyapp.enums import EnrolmentState, Interface, TrialState
-from studyapp.models import Candidate, Claim, Enrolment, Study, Trial, VerificationAnswer
+from studyapp.models import (
+    Candidate,
+    Claim,
+    Enrolment,
+    QuestionnaireAnswer,
+    Study,
+    Trial,
+    VerificationAnswer,
+)
 from tests import factories
 from tests.flows.visits import NEXT, Visit, incremental, visit
 
@@ -138,11 +146,11 @@ def test_r001_offline_nothing_appears_that_is_not_stored_and_coming_back_goes_on
     me.next_button.click()
     expect(me.page.get_by_text(TRYING)).to_be_visible()
     expect(me.next_button).to_be_disabled()
-    me.page.wait_for_timeout(1500)
+    me.page.wait_for_timeout(3500)
     expect(me.sentences).to_have_count(3)
     trial.refresh_from_db()
     assert trial.n_steps == 3
-    # The next try would be seconds away: the network's return makes it at once.
+    # Tries were made at once and after 1 and 3 s; by itself the next one comes after 7 s.
     with me.page.expect_response("**/reveal", timeout=1500):
         me.context.set_offline(False)
     expect(me.sentences).to_have_count(4)
@@ -178,6 +186,57 @@ def test_tries_come_after_growing_pauses_and_are_the_same_request(
     me.page.get_by_role("button", name="Try now").click()
     expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
     assert VerificationAnswer.objects.get().decision == "refuted"
+
+
+def test_a_server_that_never_answers_is_asked_again_after_twenty_seconds(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, trial = incremental
+    # The browser's own waiting is shortened; how long the page wanted to wait is noted.
+    me.page.add_init_script("""
+        window.waits = [];
+        const send = XMLHttpRequest.prototype.send;
+        XMLHttpRequest.prototype.send = function (body) {
+            window.waits.push(this.timeout);
+            this.timeout = 300;
+            send.call(this, body);
+        };
+    """)
+    me.page.reload()
+    held = tries(
+        me.page, "**/reveal", lambda route, number: route.continue_() if number > 1 else None
+    )
+    me.next_button.click()
+    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    expect(me.sentences).to_have_count(2)
+    assert len(held) == 2
+    assert me.page.evaluate("window.waits") == [20_000, 20_000]
+    trial.refresh_from_db()
+    assert trial.n_steps == 2
+
+
+def test_begin_and_the_last_questions_are_sent_again_as_well(visit: Callable[..., Visit]) -> None:
+    questions = [{"name": "note", "text": "Anything else?", "kind": "text"}]
+    study = factories.sitting_study(
+        2, n_subsets=2, sitting={"break_every": 0, "questionnaire": questions}
+    )
+    me = visit()
+    me.join(study)
+    seen = tries(me.page, re.compile(r"/(begin|questionnaire)$"), refuse_each_first)
+    me.page.get_by_role("button", name="Begin").click()
+    for number in (1, 2):
+        expect(me.page.get_by_text(f"Trial {number} of 2")).to_be_visible()
+        me.decide("Refuted")
+    note = me.page.get_by_label("Anything else?")
+    note.fill("All was well.")
+    me.page.get_by_role("button", name="Send and finish").click()
+    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    expect(note).to_be_disabled()
+    expect(me.page.get_by_text(study.completion_code)).to_be_visible()
+    assert len(seen) == 4
+    assert list(QuestionnaireAnswer.objects.values_list("name", "value")) == [
+        ("note", "All was well.")
+    ]
 
 
 @pytest.mark.parametrize("status", [400, 403, 408, 413, 429, 500, 200])
