@@ -4,7 +4,13 @@
 (() => {
   /* Texts come with the page, in its language. */
   const texts = document.getElementById("main").dataset;
+
   const DOUBLE_CLICK_MS = 500;
+  /* How long to wait for an answer, and how long before each new try; the last pause repeats. */
+  const TIMEOUT_MS = 20_000;
+  const PAUSES_MS = [1000, 2000, 4000, 8000, 15_000];
+  /* No answer at all, and what a proxy or a database that is away for a while answers. */
+  const PASSING = [0, 502, 503, 504];
 
   const region = () => document.getElementById("run");
   const inRegion = (selector) => region()?.querySelector(selector) ?? null;
@@ -74,49 +80,172 @@
     if (event.target.closest?.("#decide")) showChoice();
   });
 
-  /* --- Requests ------------------------------------------------------------------------------ */
+  /* --- Requests ------------------------------------------------------------------------------
+     What was sent stays here until the server has answered it: {form, sent, state, nFailed, timer,
+     held, line}. Its state is "sending", "waiting" (for the next try) or "failed" (for a press).
+     A lost answer is asked for again with the same values, which the server stores once. */
+  let unsaved = null;
   let focusedForm = null;
 
-  const say = (text) => {
-    const line = inRegion(".unsaved");
-    if (line) line.textContent = text;
+  const nothingFocused = () => !document.activeElement || document.activeElement === document.body;
+
+  const askBeforeLeaving = (event) => {
+    event.preventDefault();
+    event.returnValue = true;
+  };
+
+  /* Every answer of the study names its place; a proxy's or a hotspot's own page does not. */
+  const isFromStudy = (xhr) =>
+    ["HX-Retarget", "HX-Redirect"].some((name) => xhr.getResponseHeader(name) !== null);
+
+  /* While a try is due nothing else is sent, and what was sent cannot be changed. */
+  const hold = () => {
+    const fields = unsaved.form.querySelectorAll("input, textarea");
+    for (const element of [...fields, ...region().querySelectorAll("button[type=submit]")]) {
+      element.disabled = true;
+      unsaved.held.add(element);
+    }
+  };
+
+  const release = () => {
+    for (const element of unsaved.held) element.disabled = false;
+    unsaved.held.clear();
+  };
+
+  const say = (...parts) => {
+    unsaved.line = inRegion(".unsaved");
+    unsaved.line?.replaceChildren(...parts);
+  };
+
+  const sayTrying = () => {
+    /* Said once, not at each try. */
+    if (unsaved.line?.querySelector("button")) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = texts.again;
+    button.addEventListener("click", tryNow);
+    say(`${texts.trying} `, button);
+  };
+
+  const tryNow = () => {
+    if (unsaved?.state !== "waiting") return;
+    clearTimeout(unsaved.timer);
+    unsaved.state = "sending";
+    htmx.trigger(unsaved.form, "submit");
+  };
+
+  const tryLater = () => {
+    const pause = PAUSES_MS[Math.min(unsaved.nFailed, PAUSES_MS.length - 1)];
+    unsaved.nFailed += 1;
+    unsaved.state = "waiting";
+    unsaved.timer = setTimeout(tryNow, pause);
+    hold();
+    sayTrying();
+    returnFocus(unsaved.line?.querySelector("button"));
+  };
+
+  /* Another try would be answered the same way: the participant decides when. */
+  const giveUp = () => {
+    release();
+    unsaved.state = "failed";
+    say(texts.failed);
+    returnFocus(unsaved.form.querySelector("button[type=submit]"));
+  };
+
+  const settle = () => {
+    if (!unsaved) return;
+    release();
+    unsaved.line?.replaceChildren();
+    unsaved = null;
+    window.removeEventListener("beforeunload", askBeforeLeaving);
+  };
+
+  /* Buttons are disabled while waiting, which takes the focus off them. After htmx has enabled
+     them again, and the browser has noticed what is disabled. */
+  const returnFocus = (wanted) => {
+    if (!focusedForm || !wanted) return;
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        if (nothingFocused()) wanted.focus({ preventScroll: true });
+      }),
+    );
+  };
+
+  window.addEventListener("online", tryNow);
+  document.addEventListener("visibilitychange", () => {
+    /* Timers rest in a page that is not seen. */
+    if (document.visibilityState === "visible") tryNow();
+  });
+
+  const repeatWhatWasSent = (values) => {
+    for (const name of [...values.keys()]) values.delete(name);
+    for (const [name, value] of unsaved.sent) values.append(name, value);
   };
 
   document.addEventListener("htmx:configRequest", (event) => {
-    const elapsed = clientMs();
-    if (elapsed !== null) event.detail.parameters.client_ms = String(elapsed);
+    const { elt, formData } = event.detail;
+    event.detail.timeout = TIMEOUT_MS;
+    if (unsaved?.state === "waiting") return event.preventDefault();
+    const isRetry = unsaved?.state === "sending" && unsaved.form === elt;
+    if (isRetry) repeatWhatWasSent(formData);
+    /* A decision was made when it was pressed first; a sentence is seen when it comes. */
+    const isNow = !isRetry || formData.has("rank");
+    if (isNow && clientMs() !== null) formData.set("client_ms", String(clientMs()));
   });
 
   document.addEventListener("htmx:beforeRequest", () => {
-    say("");
-    /* Buttons are disabled while waiting, which takes the focus off them. */
+    if (unsaved?.state === "sending") return;
+    inRegion(".unsaved")?.replaceChildren();
     focusedForm = document.activeElement?.closest?.("#run form")?.parentElement ?? null;
   });
 
-  for (const failure of ["htmx:sendError", "htmx:timeout", "htmx:responseError", "htmx:swapError"]) {
-    document.addEventListener(failure, () => say(texts.unsaved));
+  document.addEventListener("htmx:beforeSend", (event) => {
+    const { elt, requestConfig } = event.detail;
+    if (unsaved?.state === "sending") {
+      /* The one button that stays on, so that it keeps the focus. */
+      const button = unsaved.line?.querySelector("button");
+      if (button) button.disabled = false;
+      return;
+    }
+    const sent = [...requestConfig.formData];
+    unsaved = { form: elt, sent, state: "sending", nFailed: 0, held: new Set() };
+    window.addEventListener("beforeunload", askBeforeLeaving);
+  });
+
+  /* An answer that leads to another page: nothing is unsaved any more when this one is left. */
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    if (event.detail.xhr.getResponseHeader("HX-Redirect") !== null) settle();
+  });
+
+  /* Stored, but it could not be shown: the page itself can. */
+  for (const failure of ["htmx:swapError", "htmx:onLoadError"]) {
+    document.addEventListener(failure, () => {
+      settle();
+      location.reload();
+    });
   }
 
-  /* An answer to a rank that is already on the page (a retry that crossed with the first answer)
-     must not be added twice. */
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { target, requestConfig } = event.detail;
+    const { target, requestConfig, xhr } = event.detail;
+    event.detail.shouldSwap = isFromStudy(xhr) && !PASSING.includes(xhr.status);
+    event.detail.isError = !event.detail.shouldSwap;
+    /* An answer to a rank that is already on the page (a retry that crossed with the first answer)
+       must not be added twice. */
     const next = inRegion("#shown input[name=rank]");
     if (target?.id !== "shown" && target?.id !== "reveal") return;
-    if (next && requestConfig.parameters.rank !== next.value) event.detail.shouldSwap = false;
+    const rank = requestConfig.parameters.get("rank");
+    if (next && rank !== next.value) event.detail.shouldSwap = false;
   });
 
   document.addEventListener("htmx:afterRequest", (event) => {
-    const returnFocus = () => {
-      const nothingFocused = !document.activeElement || document.activeElement === document.body;
-      if (!focusedForm || !nothingFocused) return;
-      const wanted = focusedForm.isConnected
-        ? focusedForm.querySelector("button, .all-shown")
-        : inRegion("#reveal button, #reveal .all-shown");
-      wanted?.focus({ preventScroll: true });
-    };
-    /* After htmx has enabled the buttons again. */
-    if (event.detail.target?.id !== "run") requestAnimationFrame(returnFocus);
+    if (!unsaved) return;
+    const { target, xhr } = event.detail;
+    if (PASSING.includes(xhr.status)) return tryLater();
+    if (!isFromStudy(xhr)) return giveUp();
+    settle();
+    if (target?.id === "run") return;
+    const form = focusedForm?.isConnected ? focusedForm : inRegion("#reveal");
+    returnFocus(form?.querySelector("button, .all-shown"));
   });
 
   document.addEventListener("htmx:afterSettle", (event) => {
@@ -174,6 +303,13 @@
       inRegion("h1")?.focus({ preventScroll: true });
     }
   };
+
+  /* htmx notes the address, which is the key to a run: nothing of a run stays in the browser. */
+  try {
+    sessionStorage.removeItem("htmx-current-path-for-history");
+  } catch {
+    /* A frame without storage: nothing was noted. */
+  }
 
   window.addEventListener("resize", shrinkLongClaim);
   document.documentElement.classList.add("scripted");

@@ -21,9 +21,9 @@ from studyapp.domain.trials import (
     reveal_next,
     start_next_trial,
 )
-from studyapp.enums import EnrolmentState, EventKind, TrialState
+from studyapp.enums import Decision, EnrolmentState, EventKind, TrialState
 from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
-from studyapp.models import Enrolment, Study, Trial
+from studyapp.models import Enrolment, Study, Trial, VerificationAnswer
 from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal
 from studyapp.views.htmx import Region, fragment, is_htmx, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
@@ -260,6 +260,8 @@ def _stale(
     enrolment = _run(token)
     trial = open_trial_of(enrolment)
     if trial is None or trial.code != trial_code:
+        if _is_stored(enrolment, trial_code, request.POST.get("decision", "")):
+            return _current_state(request, study_code, token, "stored")
         logger.warning("Refused a late request for trial %s, which is over.", trial_code)
         return _current_state(request, study_code, token, "answered")
     if not is_htmx(request):
@@ -268,6 +270,14 @@ def _stale(
     # The decision is to be made anew; what was typed beside it is not lost.
     kept = {name: request.POST.get(name, "") for name in ("confidence", "reason")}
     return region_or_page(request, trial_region(trial, notice, given=kept, status=409), PAGE)
+
+
+def _is_stored(enrolment: Enrolment, trial_code: str, decision: str) -> bool:
+    """Whether this very decision was stored before, so that a repetition contradicts nothing."""
+    if decision not in Decision.values:
+        return False
+    stored = VerificationAnswer.objects.filter(trial__code=trial_code, trial__enrolment=enrolment)
+    return stored.filter(decision=decision).exists()
 
 
 def _refused_input(
@@ -286,9 +296,9 @@ def _refused_input(
 def _reveal_fragment(trial: Trial, first: int) -> HttpResponse:
     """The sentences from rank ``first`` on, and the button as it is now."""
     context = reveal_values(trial, first=first)
-    if context["has_more"]:
-        return fragment("participant/_revealed.html", context)
-    # The last one: the note takes the place of the button.
-    response = fragment("participant/_revealed_all.html", context)
-    response.headers["HX-Retarget"] = "#reveal"
+    # After the last one the note takes the place of the button.
+    name, place = ("_revealed", "#shown") if context["has_more"] else ("_revealed_all", "#reveal")
+    response = fragment(f"participant/{name}.html", context)
+    # Named in any case: by this the page knows that the study answered, not a proxy.
+    response.headers["HX-Retarget"] = place
     return response

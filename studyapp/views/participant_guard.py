@@ -17,7 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from studyapp.errors import BadAnswer, BadLink, NoFreeSlot, NotOpen, StudyError
 from studyapp.views.htmx import Region, region_or_page
-from studyapp.views.participant_language import speak_of
+from studyapp.views.participant_language import page_language, speak_of
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +98,9 @@ def participant_view(
                 return _answered(_unsuitable(request, methods) or view, request, *args, **kwargs)
             except StudyError as error:
                 return _refusal(request, error, kwargs["study_code"])
+            except (InterfaceError, OperationalError):
+                logger.exception("The database did not answer a participant's request.")
+                return _come_back(request)
             finally:
                 # What a view began to speak (participant_language.py) ends with its request.
                 translation.deactivate()
@@ -221,6 +224,25 @@ def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpRe
             "Your answers are stored. Please tell the researchers, and open the same link again "
             "later."
         ),
-        status=503,
+        status=500,
         **language,
     )
+
+
+def _come_back(request: HttpRequest) -> HttpResponse:
+    """While the database is away: 503, upon which the page tries again by itself.
+
+    In the language that the view had begun to speak; nobody can be asked for another.
+    """
+    response = message_page(
+        request,
+        _("The study cannot be reached just now"),
+        _(
+            "What you did last is not stored yet; everything before it is. Please load this page "
+            "again in a minute."
+        ),
+        status=503,
+        **page_language(translation.get_language() or settings.LANGUAGE_CODE),
+    )
+    response.headers["Retry-After"] = "5"
+    return response

@@ -53,7 +53,11 @@ def page_language(lang: str) -> dict[str, str]:
 def _script_texts(language: str) -> SafeString:
     with translation.override(language):
         texts = {
-            "unsaved": gettext("Not saved. Check your connection and try again."),
+            "trying": gettext("Not saved yet. Trying again …"),
+            "again": gettext("Try now"),
+            "failed": gettext(
+                "Not saved. Something went wrong on the way. Please try again in a moment."
+            ),
             "submit": gettext("Submit"),
             "confirm": gettext("Confirm: {answer}"),
             "more": gettext("Show the whole claim"),

@@ -16,6 +16,7 @@ from studyapp.views.participant_language import page_language
 NOTICES = {
     "stale": _("This page was older than what is stored. It now shows where you are."),
     "answered": _("That trial was answered before; the first answer stays."),
+    "stored": _("Your answer had arrived before and is stored."),
     "elsewhere": _(
         "More sentences were shown in another tab, so nothing was decided yet. "
         "They are all here now: please decide again."
