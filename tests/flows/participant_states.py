@@ -212,9 +212,9 @@ def trial_with_confidence_and_without_confirmation(me: Visit) -> None:
 @state
 def trial_not_saved(me: Visit) -> None:
     _trial(me)
-    me.page.route("**/reveal", lambda route: route.abort(), times=1)
+    me.page.route("**/reveal", lambda route: route.abort())
     me.next_button.click()
-    expect(me.page.get_by_text("Not saved.")).to_be_visible()
+    expect(me.page.get_by_text("Not saved yet.")).to_be_visible()
 
 
 @state

@@ -370,6 +370,16 @@ def test_the_last_page_debriefs_and_leads_back_with_the_code(client: Client) -> 
     assert "Go back to app.example.org" in page
 
 
+def test_the_last_page_stays_on_request(client: Client) -> None:
+    _, url = finished(sitting=RETURN, completion_code="A/B 1")
+    assert f'href="{url}?notice=stay"' in client.get(url).content.decode()
+    page = client.get(f"{url}?notice=stay").content.decode()
+    assert "A/B 1" in page
+    assert "Go back to app.example.org" in page
+    assert "refresh" not in page
+    assert "seconds" not in page
+
+
 def test_without_a_return_address_nobody_is_sent_anywhere(client: Client) -> None:
     _, url = finished()
     page = client.get(url).content.decode()
@@ -384,6 +394,7 @@ def test_the_automatic_return_waits_for_a_long_text_to_be_read(client: Client) -
         int(re.search(r'content="(\d+);url', client.get(url).content.decode())[1])
         for url in (short, long)
     ]
+    assert seconds[0] >= 20
     assert seconds[1] - seconds[0] == 100
 
 
