@@ -101,6 +101,19 @@ def test_titles_are_compared_without_escapes_and_normal_forms(tmp_path, stored, 
     assert load_pages([source], "hover", [packed]) == {page.title: page}
 
 
+def test_of_pages_with_one_title_the_exact_one_with_sentences_is_taken(tmp_path):
+    twins = {"Cafe\u0301": "Wrong.[SENT]", "Caf\u00e9": "Right.[SENT]"}
+    halves = {"A & B": "[SENT] ", "A &amp; B": "Right too.[SENT]"}
+    database = hover_database(tmp_path / "wiki.db", {**twins, **halves, "C": " "})
+    lines = hover_introductions(tmp_path / "wiki_00.bz2", {"C": ["Last."]})
+    source = source_of(tmp_path, hover_claim(("Caf\u00e9", 0), ("A & B", 0), ("C", 0)))
+    assert load_pages([source], "hover", [database, lines]) == {
+        "Caf\u00e9": Page("Caf\u00e9", {0: "Right."}),
+        "A & B": Page("A & B", {0: "Right too."}),
+        "C": Page("C", {0: "Last."}),
+    }
+
+
 def test_a_database_of_running_text_is_refused_as_sentences_could_only_be_guessed(tmp_path):
     plain = hover_database(tmp_path / "plain.db", {"City": "A city. It has a tower."})
     with pytest.raises(BadInput) as caught:
