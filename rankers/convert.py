@@ -28,6 +28,7 @@ from rankers.formats import (
 from rankers.formats.official import keeps_positions
 from rankers.formats.rows import AMBIGUOUS_GOLD, REDUCED_GOLD_SETS
 from rankers.formats.wiki import WIKI_FORMATS
+from rankers.outputs import check_outputs
 from rankers.replacing import replacing
 from rankers.sampling import Stratum, check_strata, draw, stratum_of
 from rankers.values import Claim
@@ -100,9 +101,11 @@ def convert(
     out, ``limit`` keeps the first of the rest, and ``sample`` draws that many of these, from each
     stratum by its share (or as many from each, with ``equal``), in file order and from ``seed``
     alone. ``keep_supersets`` writes the gold sets of the source as they are, not the minimal ones
-    alone. All or nothing: BadInput lists every problem of all sources and OUT stays as it was.
+    alone. All or nothing: BadInput lists every problem of all sources and OUT stays as it was. OUT
+    must be none of the sources.
     """
     check_options(to, sample, stratify, equal)
+    check_outputs([out_path], sources)
     report = ConvertReport()
     problems: list[ProblemList] = []
     rows = _rows(sources, format_name, pages, problems)

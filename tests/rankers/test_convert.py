@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
 
+from rankers.cli import main
 from rankers.convert import Bounds, convert
 from rankers.errors import BadInput
 from rankers.formats import read_claims, read_rows
 from rankers.sampling import draw, equal_seats
 from tests.rankers.claim_files import line, write
+from tests.rankers.wiki_files import fever_claim, fever_page, jsonl
 from tests.shared_data import DATA, needs_data
 
 
@@ -95,6 +98,29 @@ def test_impossible_samples_are_refused(tmp_path):
     with pytest.raises(BadInput, match="--to xml: choose one of interchange, csv, official"):
         convert([source], out, "interchange", to="xml")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_no_source_is_overwritten(tmp_path, capsys, link):
+    source, out = write(tmp_path / "a.jsonl", {}), tmp_path / "out.jsonl"
+    before = source.read_bytes()
+    link(source, out)
+    for output in (source, out):
+        with pytest.raises(BadInput, match=r"is the input .*a\.jsonl, which would be lost"):
+            convert([source], output, "interchange")
+    assert main(["convert", str(source), "--format", "interchange", "-o", str(out)]) == 1
+    assert f"{out}: is the input {source}" in capsys.readouterr().err
+    assert source.read_bytes() == before
+
+
+def test_no_file_of_the_dump_is_overwritten(tmp_path, capsys):
+    source = jsonl(tmp_path / "claims.jsonl", fever_claim([("City", 0)]))
+    dump = jsonl(tmp_path / "wiki-001.jsonl", fever_page("City", "A city ."))
+    before = dump.read_bytes()
+    command = ["convert", str(source), "--format", "fever", "--wiki", str(dump)]
+    assert main([*command, "-o", str(dump)]) == 1
+    assert "is the input" in capsys.readouterr().err
+    assert dump.read_bytes() == before
 
 
 @needs_data

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 
 import pytest
 
@@ -247,6 +248,54 @@ def test_a_comparison_that_cannot_be_made_leaves_no_file(claims, tmp_path, capsy
         "no ranker named 'bm26' to compare: there are 'document_order', 'bm25', 'top'\n",
     )
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--csv", "--plot"])
+@pytest.mark.parametrize("name", ["claims.jsonl", "d.jsonl"])
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_an_output_that_is_an_input_is_refused(claims, tmp_path, capsys, option, name, link):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    output = tmp_path / "out.svg"
+    link(tmp_path / name, output)
+    before = (tmp_path / name).read_bytes()
+    assert main(["evaluate", str(claims), *paths, option, str(output)]) == 1
+    assert f"{output}: is the input {tmp_path / name}, which" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("table", "figure", "message"),
+    [
+        ("out.csv", "folder.svg", "folder.svg: is a folder"),
+        ("folder.svg", "out.svg", "folder.svg: is a folder"),
+        ("out.csv", "none/out.svg", "out.svg: cannot be written: there is no folder"),
+        ("folder.svg/../out.svg", "out.svg", "out.svg: is the output"),
+    ],
+)
+def test_outputs_are_written_both_or_not_at_all(claims, tmp_path, capsys, table, figure, message):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    (tmp_path / "folder.svg").mkdir()
+    before = sorted(tmp_path.iterdir())
+    outputs = ["--csv", f"{tmp_path}/{table}", "--plot", f"{tmp_path}/{figure}"]
+    assert main(["evaluate", str(claims), *paths, *outputs]) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_device_is_no_output(claims, tmp_path, capsys):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    assert main(["evaluate", str(claims), *paths, "--csv", os.devnull]) == 1
+    assert "is no regular file" in capsys.readouterr().err
+
+
+def test_an_output_behind_a_link_is_replaced_and_the_link_stays(claims, tmp_path):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    (tmp_path / "real.csv").write_text("old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "real.csv")
+    assert main(["evaluate", str(claims), *paths, "--csv", str(link)]) == 0
+    assert link.is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith("claim_id,ranker,")
 
 
 def test_a_figure_of_nothing_leaves_no_file(claims, tmp_path, capsys):

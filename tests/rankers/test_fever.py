@@ -171,7 +171,7 @@ def test_an_endless_title_takes_little_memory(tmp_path, ending):
         if ending:
             assert set(load_pages([source], "fever", [dump])) == {"City"}
         else:
-            with pytest.raises(BadInput, match="line 1: not JSON.*cut off"):
+            with pytest.raises(BadInput, match=r"line 1: not JSON.*cut off"):
                 load_pages([source], "fever", [dump])
         assert tracemalloc.get_traced_memory()[1] < 120_000_000
     finally:
