@@ -20,6 +20,7 @@ from rankers.metrics import (
     verified_at,
     verified_within,
 )
+from rankers.printable import printable
 from rankers.records import FAILED, read_records
 from rankers.registry import name_of
 
@@ -180,14 +181,14 @@ def _groups(path: str | Path, notes: list[str]) -> list[_Group]:
 
 def _names(groups: list[_Group]) -> list[str]:
     """A name for each group; those that would share one get what differs between them."""
-    plain = [name_of(group.method, group.model) for group in groups]
+    plain = [printable(name_of(group.method, group.model)) for group in groups]
     names = []
     for group, name in zip(groups, plain, strict=True):
         alike = [one for one, other in zip(groups, plain, strict=True) if other == name]
         keys = sorted({key for one in alike for key in one.settings})
         shown = {key: [_setting(one, key) for one in alike] for key in keys}
         differing = [key for key in keys if len(set(shown[key])) > 1]
-        parts = [f"{key}={_setting(group, key)}" for key in differing]
+        parts = [f"{printable(key)}={_setting(group, key)}" for key in differing]
         names.append(f"{name}[{','.join(parts)}]" if parts else name)
     for name, count in Counter(names).items():
         if count > 1:
@@ -200,7 +201,7 @@ def _names(groups: list[_Group]) -> list[str]:
 
 def _setting(group: _Group, key: str) -> str:
     value = group.settings.get(key)
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return printable(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _check_overlap(

@@ -127,6 +127,23 @@ def test_a_text_parameter_is_shown_bare_and_prompt_versions_count(claims, tmp_pa
     ]
 
 
+def test_control_characters_of_names_are_shown_escaped(claims, tmp_path, capsys):
+    record = {**_record("a"), "method": "a,b\n\x1b[31m", "model": "x\u202ey\x9b"}
+    paths = [
+        str(_file(tmp_path / f"{i}.jsonl", {**record, "params": {"k\r": f"{i}\x07"}}))
+        for i in range(2)
+    ]
+    figure = tmp_path / "out.svg"
+    assert main(["evaluate", str(claims), *paths, "--plot", str(figure)]) == 0
+    names = [rf"a,b\n\x1b[31m/x\u202ey\x9b[k\r={i}\x07]" for i in range(2)]
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)
+    assert all(one.isprintable() for one in out.replace("\n", ""))
+    picture = figure.read_text(encoding="utf-8")
+    assert all(f"{name} (n = 1)" in picture for name in names)
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(picture)
+
+
 def test_two_files_of_the_same_method_and_parameters_are_refused(claims, tmp_path):
     paths = [_file(tmp_path / f"{i}.jsonl", _record("a")) for i in range(2)]
     with pytest.raises(BadInput, match=r"0\.jsonl and .*1\.jsonl both hold document_order"):
