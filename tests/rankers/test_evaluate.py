@@ -115,16 +115,55 @@ def test_names_carry_model_and_differing_parameters(claims, tmp_path):
     assert list(evaluate(claims, [*paths, path]).summary())[2] == "document_order/gpt"
 
 
-def test_a_text_parameter_is_shown_bare_and_prompt_versions_count(claims, tmp_path):
-    records = []
-    for layout, version in (("paper", "1"), ("stable", "2")):
-        record = _record("a")
-        records.append({**record, "params": {"layout": layout}, "prompt_version": version})
-    paths = [_file(tmp_path / f"{i}.jsonl", one) for i, one in enumerate(records)]
-    assert list(evaluate(claims, paths).summary()) == [
-        "document_order[layout=paper,prompt_version=1]",
-        "document_order[layout=stable,prompt_version=2]",
-    ]
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        # One setting is enough, and a chosen one comes before what follows from it.
+        (
+            [
+                ({"layout": "paper", "seed_order": "document_order"}, "2"),
+                ({"layout": "stable", "seed_order": "coverage(k=1)"}, "1"),
+                ({"layout": "other", "seed_order": "bm25"}, "3"),
+            ],
+            ["[layout=paper]", "[layout=stable]", "[layout=other]"],
+        ),
+        # The prompt tells all three apart, the parameter does not.
+        (
+            [({"a": 1, "fallback": "x"}, "1"), ({"a": 1}, "2"), ({"a": 2}, "3")],
+            ["[prompt_version=1]", "[prompt_version=2]", "[prompt_version=3]"],
+        ),
+        # No single setting is enough.
+        (
+            [
+                ({"a": 1, "batch": 4, "same": True}, "1"),
+                ({"a": 1, "batch": 5, "same": True}, "1"),
+                ({"a": 2, "batch": 5, "same": True}, "2"),
+            ],
+            ["[a=1,batch=4]", "[a=1,batch=5]", "[a=2,batch=5]"],
+        ),
+        # What follows from others is shown where nothing else differs.
+        (
+            [({"seed_order": order}, "1") for order in ("x", "y", "z")],
+            ["[seed_order=x]", "[seed_order=y]", "[seed_order=z]"],
+        ),
+    ],
+)
+def test_names_show_the_fewest_settings_that_tell_rankers_apart(claims, tmp_path, settings, names):
+    paths = []
+    for i, (params, version) in enumerate(settings):
+        record = {**_record("a"), "params": params, "prompt_version": version}
+        paths.append(_file(tmp_path / f"{i}.jsonl", record))
+    found = list(evaluate(claims, paths).summary())
+    assert found == [f"document_order{name}" for name in names]
+
+
+def test_many_differing_settings_are_all_shown(claims, tmp_path):
+    paths = []
+    for i in range(2):
+        params = {f"p{n:02}": i for n in range(40)}
+        paths.append(_file(tmp_path / f"{i}.jsonl", {**_record("a"), "params": params}))
+    first = next(iter(evaluate(claims, paths).summary()))
+    assert first.count("=") == 40
 
 
 def test_control_characters_of_names_are_shown_escaped(claims, tmp_path, capsys):
@@ -163,8 +202,16 @@ def test_selections_are_noted_and_refused_alone(claims, tmp_path):
     result = evaluate(claims, [path])
     assert list(result.summary()) == ["document_order"]
     assert "1 selections have no order" in result.notes[0]
-    with pytest.raises(BadInput, match="no rankings to evaluate"):
-        evaluate(claims, [_file(tmp_path / "s.jsonl", selection)])
+    path = _file(tmp_path / "s.jsonl", selection, {**selection, "id": "b"})
+    with pytest.raises(BadInput) as caught:
+        evaluate(claims, [path])
+    assert caught.value.problems == [
+        f"no rankings to evaluate in {path}: its 2 records are selections, which have no order"
+    ]
+    empty = _file(tmp_path / "e.jsonl")
+    with pytest.raises(BadInput) as caught:
+        evaluate(claims, [path, empty])
+    assert caught.value.problems[1] == f"no rankings to evaluate in {empty}: it has no records"
 
 
 def test_records_that_do_not_fit_name_their_line(claims, tmp_path):
