@@ -102,7 +102,7 @@ def convert(
     stratum by its share (or as many from each, with ``equal``), in file order and from ``seed``
     alone. ``keep_supersets`` writes the gold sets of the source as they are, not the minimal ones
     alone. All or nothing: BadInput lists every problem of all sources and OUT stays as it was. OUT
-    must be none of the sources.
+    must be none of the sources, and a conversion that leaves no claim is refused.
     """
     check_options(to, sample, stratify, equal)
     check_outputs([out_path], sources)
@@ -118,6 +118,8 @@ def convert(
             if progress is not None:
                 progress(report.read)
         raise_all(problems)
+        if not report.read:
+            raise BadInput(f"{out_path}: nothing to write: {_why_nothing(report)}")
         report.written = report.read
         if sample is not None:
             if sample > report.read:
@@ -187,6 +189,13 @@ def _kept_claims(
         if row.claim is not None:
             report.read += 1
             yield row.claim, row
+
+
+def _why_nothing(report: ConvertReport) -> str:
+    if not report.left_out:
+        return "there are no claims in the files"
+    counts = ", ".join(f"{count} {reason}" for reason, count in sorted(report.left_out.items()))
+    return f"all claims are left out: {counts}"
 
 
 def _n_pages(claim: Claim) -> int:

@@ -100,6 +100,28 @@ def test_impossible_samples_are_refused(tmp_path):
     assert not out.exists()
 
 
+def test_a_conversion_that_leaves_no_claim_is_refused_with_the_counts(tmp_path, capsys):
+    candidates = {"few": ["x"], "many": ["x"] * 9, "more": ["x"] * 10}
+    claims = [
+        {"id": name, "candidates": texts, "gold_sets": [[0]]} for name, texts in candidates.items()
+    ]
+    source, out = write(tmp_path / "a.jsonl", *claims), tmp_path / "out.jsonl"
+    out.write_text("old")
+    command = ["convert", str(source), "--format", "interchange", "-o", str(out)]
+    for to in ("interchange", "csv", "official"):
+        bounds = ["--min-candidates", "2", "--max-candidates", "5"]
+        assert main([*command, *bounds, "--to", to]) == 1
+        assert capsys.readouterr() == (
+            "",
+            f"{out}: nothing to write: all claims are left out: "
+            "1 too_few_candidates, 2 too_many_candidates\n",
+        )
+    source.write_text("\n")
+    assert main(command) == 1
+    assert "nothing to write: there are no claims in the files" in capsys.readouterr().err
+    assert out.read_text() == "old"
+
+
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_no_source_is_overwritten(tmp_path, capsys, link):
     source, out = write(tmp_path / "a.jsonl", {}), tmp_path / "out.jsonl"
@@ -178,8 +200,8 @@ def test_pages_cannot_be_counted_without_titles(tmp_path):
     assert not out.exists()
     write(source, {"titles": ["A", "A", None]})
     assert convert([source], out, "interchange", bounds=Bounds(max_pages=2)).written == 1
-    report = convert([source], out, "interchange", bounds=Bounds(max_pages=1))
-    assert (report.written, report.left_out) == (0, {"too_many_pages": 1})
+    with pytest.raises(BadInput, match="all claims are left out: 1 too_many_pages"):
+        convert([source], out, "interchange", bounds=Bounds(max_pages=1))
 
 
 HARD = {

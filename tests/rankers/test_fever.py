@@ -78,8 +78,9 @@ def test_supersets_are_kept_only_when_asked_for(tmp_path):
     ],
 )
 def test_claims_are_left_out_by_reason(tmp_path, claim, reason):
-    found, report = converted(tmp_path, [claim], [TOWER, CITY])
-    assert (found, report.left_out) == ([], {reason: 1})
+    kept = fever_claim([("City", 0)], id=2)
+    [found], report = converted(tmp_path, [claim, kept], [TOWER, CITY])
+    assert (found.id, report.left_out) == ("fever-2", {reason: 1})
 
 
 def test_a_set_that_cannot_be_completed_goes_whole_and_its_other_pages_stay(tmp_path):
