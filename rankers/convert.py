@@ -26,7 +26,7 @@ from rankers.formats import (
     write_official,
 )
 from rankers.formats.official import keeps_positions
-from rankers.formats.rows import AMBIGUOUS_GOLD, REDUCED_GOLD_SETS
+from rankers.formats.rows import AMBIGUOUS_GOLD, NO_STRATUM, REDUCED_GOLD_SETS
 from rankers.formats.wiki import WIKI_FORMATS
 from rankers.outputs import check_outputs
 from rankers.replacing import replacing
@@ -115,6 +115,8 @@ def convert(
             written = with_given_sets(row) if keep_supersets else claim
             lines.write(claim_line(written).encode("utf-8"))
             strata.append(stratum_of(claim, stratify))
+            if "" in strata[-1]:
+                report.notices[NO_STRATUM] += 1
             if progress is not None:
                 progress(report.read)
         raise_all(problems)

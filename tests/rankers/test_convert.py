@@ -183,6 +183,22 @@ def test_strata_count_minimal_sets_and_hops(tmp_path):
     }
 
 
+@pytest.mark.parametrize("key", ["hops", "source"])
+def test_claims_without_a_value_to_stratify_by_are_noticed(tmp_path, capsys, key):
+    source = write(
+        tmp_path / "a.jsonl",
+        {"id": "one", "meta": {"num_hops": 2}, "source": "S"},
+        {"id": "two"},
+        {"id": "three"},
+    )
+    command = ["convert", str(source), "--format", "interchange", "-o", str(tmp_path / "o.jsonl")]
+    notice = "notice: 2 claims read without a value for a key of --stratify"
+    assert main([*command, "--sample", "2", "--stratify", key]) == 0
+    assert notice in capsys.readouterr().out
+    assert main([*command, "--sample", "2", "--stratify", "label"]) == 0
+    assert "notice" not in capsys.readouterr().out
+
+
 def test_bounds_are_applied_before_the_limit_and_counted_by_reason(tmp_path):
     claims = [{"id": str(n), "candidates": ["x"] * n, "gold_sets": [[0]]} for n in range(1, 7)]
     source, out = write(tmp_path / "a.jsonl", *claims), tmp_path / "out.jsonl"
