@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from rankers import official_rankings, plots, tables
 from rankers.compare import DRAWS, SEED, compare
 from rankers.convert import Bounds, check_options, convert, pages_for
 from rankers.formats import NOTICE_WORDS, Pages
+from rankers.outputs import check_outputs
 from rankers.registry import METHODS, describe_methods
+from rankers.replacing import replacing
 
 
 def methods(arguments: argparse.Namespace) -> int:
@@ -38,6 +41,7 @@ def methods(arguments: argparse.Namespace) -> int:
 def convert_files(arguments: argparse.Namespace) -> int:
     """Convert files, then print what was written, left out and mended."""
     check_options(arguments.to, arguments.sample, arguments.stratify, arguments.equal)
+    check_outputs([arguments.output], [*arguments.sources, *arguments.wiki])
     pages = _pages(arguments)
     with progress(None, "claims") as advance:
         report = convert(
@@ -72,6 +76,7 @@ def _pages(arguments: argparse.Namespace) -> Pages | None:
 
 def export_official(arguments: argparse.Namespace) -> int:
     """Write rankings as the paper's code does, then print what was written and left out."""
+    check_outputs([arguments.output], [arguments.claims, arguments.rankings])
     report = official_rankings.export_official(
         arguments.claims, arguments.rankings, arguments.output, method=arguments.method
     )
@@ -80,6 +85,7 @@ def export_official(arguments: argparse.Namespace) -> int:
 
 def import_official(arguments: argparse.Namespace) -> int:
     """Read rankings of the paper's code, then print what was written, left out and mended."""
+    check_outputs([arguments.output], [arguments.claims, arguments.official])
     report = official_rankings.import_official(
         arguments.claims, arguments.official, arguments.output, name=arguments.name
     )
@@ -114,6 +120,8 @@ def describe_claims(arguments: argparse.Namespace) -> int:
 
 def evaluate_rankings(arguments: argparse.Namespace) -> int:
     """Print the evaluation as tables or JSON; write the CSV and draw the figure when asked."""
+    outputs = [path for path in (arguments.csv, arguments.plot) if path]
+    check_outputs(outputs, [arguments.claims, *arguments.rankings])
     result = evaluating.evaluate(arguments.claims, arguments.rankings)
     for note in [*result.notes, *_unused_by_comparison(arguments)]:
         print(note, file=sys.stderr)
@@ -124,17 +132,28 @@ def evaluate_rankings(arguments: argparse.Namespace) -> int:
         result.comparisons[first, second] = found
     # Everything is made before anything is written.
     figure = plots.verification_figure(result.scores, arguments.plot) if arguments.plot else b""
-    if arguments.csv:
-        with Path(arguments.csv).open("w", encoding="utf-8", newline="") as stream:
-            evaluating.write_csv(result, stream)
-    if arguments.plot:
-        Path(arguments.plot).write_bytes(figure)
+    _write_evaluation(result, arguments.csv, figure, arguments.plot)
     summary = result.summary()
     if arguments.json:
         print_json(summary)
     else:
         print(tables.report(summary))
     return 0
+
+
+def _write_evaluation(
+    result: evaluating.Evaluation, table_path: str | None, figure: bytes, figure_path: str | None
+) -> None:
+    """Write what is asked for: both files are complete before the first takes its place."""
+    with ExitStack() as stack:
+        # A link stays one: the file it leads to is replaced.
+        if table_path:
+            table = stack.enter_context(replacing(Path(table_path).resolve()))
+            text = io.TextIOWrapper(table, encoding="utf-8", newline="")
+            evaluating.write_csv(result, text)
+            text.detach()
+        if figure_path:
+            stack.enter_context(replacing(Path(figure_path).resolve())).write(figure)
 
 
 def _unused_by_comparison(arguments: argparse.Namespace) -> list[str]:

@@ -26,8 +26,9 @@ from rankers.formats import (
     write_official,
 )
 from rankers.formats.official import keeps_positions
-from rankers.formats.rows import AMBIGUOUS_GOLD, REDUCED_GOLD_SETS
+from rankers.formats.rows import AMBIGUOUS_GOLD, NO_STRATUM, REDUCED_GOLD_SETS
 from rankers.formats.wiki import WIKI_FORMATS
+from rankers.outputs import check_outputs
 from rankers.replacing import replacing
 from rankers.sampling import Stratum, check_strata, draw, stratum_of
 from rankers.values import Claim
@@ -100,9 +101,11 @@ def convert(
     out, ``limit`` keeps the first of the rest, and ``sample`` draws that many of these, from each
     stratum by its share (or as many from each, with ``equal``), in file order and from ``seed``
     alone. ``keep_supersets`` writes the gold sets of the source as they are, not the minimal ones
-    alone. All or nothing: BadInput lists every problem of all sources and OUT stays as it was.
+    alone. All or nothing: BadInput lists every problem of all sources and OUT stays as it was. OUT
+    must be none of the sources, and a conversion that leaves no claim is refused.
     """
     check_options(to, sample, stratify, equal)
+    check_outputs([out_path], sources)
     report = ConvertReport()
     problems: list[ProblemList] = []
     rows = _rows(sources, format_name, pages, problems)
@@ -112,9 +115,13 @@ def convert(
             written = with_given_sets(row) if keep_supersets else claim
             lines.write(claim_line(written).encode("utf-8"))
             strata.append(stratum_of(claim, stratify))
+            if "" in strata[-1]:
+                report.notices[NO_STRATUM] += 1
             if progress is not None:
                 progress(report.read)
         raise_all(problems)
+        if not report.read:
+            raise BadInput(f"{out_path}: nothing to write: {_why_nothing(report)}")
         report.written = report.read
         if sample is not None:
             if sample > report.read:
@@ -184,6 +191,13 @@ def _kept_claims(
         if row.claim is not None:
             report.read += 1
             yield row.claim, row
+
+
+def _why_nothing(report: ConvertReport) -> str:
+    if not report.left_out:
+        return "there are no claims in the files"
+    counts = ", ".join(f"{count} {reason}" for reason, count in sorted(report.left_out.items()))
+    return f"all claims are left out: {counts}"
 
 
 def _n_pages(claim: Claim) -> int:

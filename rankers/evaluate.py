@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -20,11 +21,17 @@ from rankers.metrics import (
     verified_at,
     verified_within,
 )
+from rankers.printable import printable
 from rankers.records import FAILED, read_records
 from rankers.registry import name_of
 
 NO_RANKING = "no_ranking"
 NO_GOLD_SET = "no_gold_set"
+PROMPT_VERSION = "prompt_version"
+#: Settings that come last in a name: they mostly follow from others.
+DERIVED = (PROMPT_VERSION, "seed_order", "fallback")
+#: Among more differing settings the fewest are not looked for: all are shown.
+MOST_KEYS = 12
 #: Buckets of claims: all of them, and by the start of the other buckets' names.
 ALL = "all"
 BY_SIZE = "gold_min_size="
@@ -56,7 +63,7 @@ class _Group:
     @property
     def settings(self) -> dict[str, Any]:
         """All in which two groups of one name can differ."""
-        return {**self.params, "prompt_version": self.prompt_version}
+        return {**self.params, PROMPT_VERSION: self.prompt_version}
 
 
 @dataclass
@@ -114,10 +121,16 @@ def evaluate(claims_path: str | Path, ranking_paths: Sequence[str | Path]) -> Ev
     for a record that does not fit its claim, and when two groups would share a name and have no
     differing parameter to tell them apart.
     """
-    notes: list[str] = []
-    groups = [group for path in ranking_paths for group in _groups(path, notes)]
+    groups: list[_Group] = []
+    n_selections: Counter[str] = Counter()
+    for path in ranking_paths:
+        groups += _groups(path, n_selections)
     if not groups:
-        raise BadInput("no rankings to evaluate in " + ", ".join(map(str, ranking_paths)))
+        raise BadInput([_why_nothing(str(path), n_selections) for path in ranking_paths])
+    notes = [
+        f"{path}: {n} selections have no order and are not evaluated"
+        for path, n in n_selections.items()
+    ]
     named = dict(zip(_names(groups), groups, strict=True))
     result = Evaluation(notes=notes)
     for name in named:
@@ -157,13 +170,12 @@ def write_csv(result: Evaluation, stream: TextIO) -> None:
             writer.writerow((claim_id, name, *measures, *of_claim))
 
 
-def _groups(path: str | Path, notes: list[str]) -> list[_Group]:
-    """The rankings of one file by what made them; selections have no order and are noted."""
+def _groups(path: str | Path, n_selections: Counter[str]) -> list[_Group]:
+    """The rankings of one file by what made them; selections have no order and are counted."""
     groups: dict[str, _Group] = {}
-    n_selections = 0
     for line, record in read_records(path, may_be_cut=False):
         if record["selected"] is not None:
-            n_selections += 1
+            n_selections[str(path)] += 1
             continue
         made_by = {key: record[key] for key in ("method", "model", "prompt_version", "params")}
         group = groups.setdefault(
@@ -173,21 +185,27 @@ def _groups(path: str | Path, notes: list[str]) -> list[_Group]:
             first = group.orders[record["id"]][0]
             raise BadInput(f"{path}: line {line}: claim {record['id']!r} is on line {first} too")
         group.orders[record["id"]] = (line, record["order"])
-    if n_selections:
-        notes.append(f"{path}: {n_selections} selections have no order and are not evaluated")
     return list(groups.values())
 
 
+def _why_nothing(path: str, n_selections: Counter[str]) -> str:
+    n = n_selections[path]
+    why = f"its {n} records are selections, which have no order" if n else "it has no records"
+    return f"no rankings to evaluate in {path}: {why}"
+
+
 def _names(groups: list[_Group]) -> list[str]:
-    """A name for each group; those that would share one get what differs between them."""
-    plain = [name_of(group.method, group.model) for group in groups]
+    """A name for each group; those that would share one get what tells them apart."""
+    plain = [printable(name_of(group.method, group.model)) for group in groups]
+    telling = {
+        name: _telling_keys(
+            [one for one, other in zip(groups, plain, strict=True) if other == name]
+        )
+        for name in set(plain)
+    }
     names = []
     for group, name in zip(groups, plain, strict=True):
-        alike = [one for one, other in zip(groups, plain, strict=True) if other == name]
-        keys = sorted({key for one in alike for key in one.settings})
-        shown = {key: [_setting(one, key) for one in alike] for key in keys}
-        differing = [key for key in keys if len(set(shown[key])) > 1]
-        parts = [f"{key}={_setting(group, key)}" for key in differing]
+        parts = [f"{printable(key)}={_setting(group, key)}" for key in telling[name]]
         names.append(f"{name}[{','.join(parts)}]" if parts else name)
     for name, count in Counter(names).items():
         if count > 1:
@@ -198,9 +216,27 @@ def _names(groups: list[_Group]) -> list[str]:
     return names
 
 
+def _telling_keys(alike: list[_Group]) -> tuple[str, ...]:
+    """The fewest settings that tell groups apart, those a reader chose before what follows."""
+    keys = sorted({key for one in alike for key in one.settings}, key=_key_order)
+    values = {key: [_setting(one, key) for one in alike] for key in keys}
+    differing = [key for key in keys if len(set(values[key])) > 1]
+    if len(differing) <= MOST_KEYS:
+        for size in range(1, len(differing) + 1):
+            for chosen in combinations(differing, size):
+                if len(set(zip(*(values[key] for key in chosen), strict=True))) == len(alike):
+                    return chosen
+    return tuple(differing)
+
+
+def _key_order(key: str) -> tuple[int, str]:
+    """Parameters by name, then the version of the prompt, then what other settings decide."""
+    return (DERIVED.index(key) if key in DERIVED else -1, key)
+
+
 def _setting(group: _Group, key: str) -> str:
     value = group.settings.get(key)
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return printable(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def _check_overlap(

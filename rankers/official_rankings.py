@@ -26,6 +26,7 @@ from rankers.formats import (
 )
 from rankers.formats.official import SELECTED, instance_of, read_document, shortened
 from rankers.formats.rows import opened
+from rankers.printable import printable
 from rankers.records import FAILED, read_records, record_line, to_record
 from rankers.registry import name_of
 from rankers.replacing import replacing
@@ -157,7 +158,7 @@ def _orders(path: str | Path, method: str | None) -> dict[str, list[int] | None]
             continue
         makers[maker] = None
         if len(makers) > 1:
-            names = " and ".join(makers)
+            names = " and ".join(map(printable, makers))
             raise BadInput(f"{path}: holds rankings of {names}: choose one with --method NAME")
         if record["id"] in orders:
             raise BadInput(f"{path}: line {line}: claim {record['id']!r} is ranked twice")

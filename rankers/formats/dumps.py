@@ -17,6 +17,9 @@ from rankers.formats.pages import Page, Progress
 
 #: A page may be longer than a claim: full texts come with their links.
 MAX_PAGE_BYTES = 50_000_000
+#: Characters of a page's name in JSON. Wikipedia's titles have 255 bytes, here with room for
+#: escapes; an unbounded search could fill the memory with one line.
+MAX_NAME_LENGTH = 4_000
 #: Progress is told after this many pages.
 TOLD_EVERY = 10_000
 #: Files that are opened through a decompressor.
@@ -51,12 +54,17 @@ def wanted_pages(
     wanted: set[str],
     progress: Progress | None = None,
 ) -> dict[str, Page]:
-    """Return the pages whose key is wanted; of two with one key the first.
+    """Return the pages whose key is wanted.
 
-    Reading stops when all are found. ``page_of`` raises ValueError for a record of another shape.
-    Raises BadInput, naming file and line, for a dump that cannot be read.
+    Of several with one key, that with sentences and the key itself as its name is taken, or else
+    one with sentences, or else the first; of equals the first. Reading stops when all are settled.
+    ``page_of`` raises ValueError for a record of another shape. Raises BadInput, naming file and
+    line, for a dump that cannot be read.
     """
+    names = _name_pattern(name_field)
     pages: dict[str, Page] = {}
+    merits: dict[str, tuple[bool, bool]] = {}
+    open_keys = set(wanted)
     count = 0
     for file in files:
         for number, text in _lines(file):
@@ -64,12 +72,20 @@ def wanted_pages(
             if progress is not None and count % TOLD_EVERY == 0:
                 progress(count)
             try:
-                key = key_of(_name(text, name_field))
-                if key in wanted and key not in pages:
-                    pages[key] = page_of(parse_json(text))
+                if not _may_name(text, names, key_of, open_keys):
+                    continue
+                record, name = _named(text, name_field)
+                key = key_of(name)
+                if key in open_keys:
+                    page = page_of(record)
+                    merit = (bool(page.sentences), name == key)
+                    if key not in pages or merit > merits[key]:
+                        pages[key], merits[key] = page, merit
+                    if all(merit):
+                        open_keys.remove(key)
             except ValueError as error:
                 raise _damaged(file, number, error) from error
-            if len(pages) == len(wanted):
+            if not open_keys:
                 return pages
     return pages
 
@@ -92,18 +108,37 @@ def _opened(file: Path) -> BinaryIO:
     return file.open("rb") if opener is None else cast(BinaryIO, opener(file, "rb"))
 
 
-def _name(text: str, field: str) -> str:
-    """The page's name, found without parsing the line: almost all lines are not wanted."""
-    # Inside JSON text a quotation mark is escaped, so the pattern can only meet a real key.
-    found = re.search(rf'"{field}":\s*"((?:[^"\\]|\\.)*)"', text)
-    if found is None:
-        record = parse_json(text)
-        name = record.get(field) if isinstance(record, dict) else None
-        if not isinstance(name, str):
-            raise ValueError(f"{field}: missing or no text")
-        return name
-    raw = found.group(1)
-    return json.loads(f'"{raw}"') if "\\" in raw else raw
+def _name_pattern(field: str) -> re.Pattern[str]:
+    """What finds values of ``field`` in a line without parsing it."""
+    # Inside JSON text a quotation mark is escaped, so the pattern can only meet real keys.
+    key = re.escape(json.dumps(field))
+    return re.compile(rf'{key}\s*:\s*"((?:[^"\\]|\\.){{0,{MAX_NAME_LENGTH}}}+)"')
+
+
+def _may_name(
+    text: str, names: re.Pattern[str], key_of: Callable[[str], str], keys: set[str]
+) -> bool:
+    """Whether a line is worth parsing: almost none is, and parsing would take most of the time.
+
+    Any object inside the line may have the field, before or after the page's own.
+    """
+    found_any = False
+    for found in names.finditer(text):
+        found_any = True
+        raw = found.group(1)
+        name = json.loads(f'"{raw}"') if "\\" in raw else raw
+        if key_of(name) in keys:
+            return True
+    return not found_any
+
+
+def _named(text: str, field: str) -> tuple[dict[str, Any], str]:
+    """The record of a line and the page's name in it."""
+    record = parse_json(text)
+    name = record.get(field) if isinstance(record, dict) else None
+    if not isinstance(name, str):
+        raise ValueError(f"{field}: missing or no text")
+    return record, name
 
 
 def _damaged(file: Path, line: int, what: object) -> BadInput:

@@ -19,7 +19,7 @@ from rankers.errors import BadInput
 from rankers.formats.assemble import LABEL_OF, LEFT_OUT_LABELS, Parts, normal_label
 from rankers.formats.dumps import dump_files, wanted_pages
 from rankers.formats.lines import whole_json
-from rankers.formats.pages import Fact, Page, Pages, Progress, normal, page_row
+from rankers.formats.pages import Fact, Page, Pages, Progress, normal, page_row, still_wanted
 from rankers.formats.rows import TWO_WAY_LABEL, Problem, Row, SeenIds
 
 SOURCE = "HoVer"
@@ -60,9 +60,10 @@ def load_hover_pages(
     files = dump_files(wiki, WIKI_FILES)
     databases = [file for file in files if _is_database(file)]
     for file in databases:
-        pages |= _database_pages(file, wanted - set(pages), progress)
+        pages |= _database_pages(file, still_wanted(wanted, pages), progress)
     others = [file for file in files if file not in databases]
-    return pages | wanted_pages(others, "title", _key, _page, wanted - set(pages), progress)
+    missing = still_wanted(wanted, pages)
+    return pages | wanted_pages(others, "title", _key, _page, missing, progress)
 
 
 def _entries(stream: BinaryIO) -> list[Any]:
@@ -194,18 +195,20 @@ def _database_texts(
         for title in _spellings(key):
             found = database.execute("SELECT text FROM documents WHERE id = ?", (title,)).fetchone()
             if found is not None and isinstance(found[0], str):
-                texts[key] = found[0]
-                break
+                texts.setdefault(key, found[0])
+                if found[0].replace(MARK, "").strip():
+                    texts[key] = found[0]
+                    break
         if progress is not None:
             progress(count)
     return texts
 
 
 def _spellings(key: str) -> Iterator[str]:
-    """How a database may write a title, the usual way first."""
+    """How a database may write a title, the key itself first."""
     for title in (key, html.escape(key, quote=False), html.escape(key)):
-        yield unicodedata.normalize("NFD", title)
         yield title
+        yield unicodedata.normalize("NFD", title)
 
 
 def _check_marks(database: sqlite3.Connection, file: Path) -> None:

@@ -38,6 +38,11 @@ def normal(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def still_wanted(wanted: set[str], pages: Pages) -> set[str]:
+    """Return the keys of ``wanted`` without a page that has sentences."""
+    return {key for key in wanted if key not in pages or not pages[key].sentences}
+
+
 def page_row(parts: Parts, groups: Sequence[Sequence[Fact]], pages: Pages) -> Row:
     """Return the row of a claim with the sentences of the pages named in ``groups``.
 

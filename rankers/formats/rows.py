@@ -48,6 +48,7 @@ UNKNOWN_FIELD = "unknown_field"
 UNREACHABLE_SETS = "unreachable_sets"
 TWO_WAY_LABEL = "two_way_label"
 AMBIGUOUS_GOLD = "ambiguous_gold"
+NO_STRATUM = "no_stratum"
 NOTICE_WORDS = {
     REDUCED_GOLD_SETS: "claims with gold sets reduced to the minimal ones",
     EMPTY_CANDIDATES: "claims with empty candidates dropped and indices moved",
@@ -55,6 +56,7 @@ NOTICE_WORDS = {
     UNKNOWN_FIELD: "claims or files with unknown fields, ignored",
     UNREACHABLE_SETS: "claims that lost a gold set whose page or sentence the dump lacks",
     TWO_WAY_LABEL: "claims labelled NOT_SUPPORTED, which joins refuted and unknown, as refuted",
+    NO_STRATUM: "claims read without a value for a key of --stratify, a stratum of their own",
     AMBIGUOUS_GOLD: "claims whose gold sentence has a twin before it that will be read instead",
 }
 

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
 
+from rankers.cli import main
 from rankers.convert import Bounds, convert
 from rankers.errors import BadInput
 from rankers.formats import read_claims, read_rows
 from rankers.sampling import draw, equal_seats
 from tests.rankers.claim_files import line, write
+from tests.rankers.wiki_files import fever_claim, fever_page, jsonl
 from tests.shared_data import DATA, needs_data
 
 
@@ -97,6 +100,51 @@ def test_impossible_samples_are_refused(tmp_path):
     assert not out.exists()
 
 
+def test_a_conversion_that_leaves_no_claim_is_refused_with_the_counts(tmp_path, capsys):
+    candidates = {"few": ["x"], "many": ["x"] * 9, "more": ["x"] * 10}
+    claims = [
+        {"id": name, "candidates": texts, "gold_sets": [[0]]} for name, texts in candidates.items()
+    ]
+    source, out = write(tmp_path / "a.jsonl", *claims), tmp_path / "out.jsonl"
+    out.write_text("old")
+    command = ["convert", str(source), "--format", "interchange", "-o", str(out)]
+    for to in ("interchange", "csv", "official"):
+        bounds = ["--min-candidates", "2", "--max-candidates", "5"]
+        assert main([*command, *bounds, "--to", to]) == 1
+        assert capsys.readouterr() == (
+            "",
+            f"{out}: nothing to write: all claims are left out: "
+            "1 too_few_candidates, 2 too_many_candidates\n",
+        )
+    source.write_text("\n")
+    assert main(command) == 1
+    assert "nothing to write: there are no claims in the files" in capsys.readouterr().err
+    assert out.read_text() == "old"
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_no_source_is_overwritten(tmp_path, capsys, link):
+    source, out = write(tmp_path / "a.jsonl", {}), tmp_path / "out.jsonl"
+    before = source.read_bytes()
+    link(source, out)
+    for output in (source, out):
+        with pytest.raises(BadInput, match=r"is the input .*a\.jsonl, which would be lost"):
+            convert([source], output, "interchange")
+    assert main(["convert", str(source), "--format", "interchange", "-o", str(out)]) == 1
+    assert f"{out}: is the input {source}" in capsys.readouterr().err
+    assert source.read_bytes() == before
+
+
+def test_no_file_of_the_dump_is_overwritten(tmp_path, capsys):
+    source = jsonl(tmp_path / "claims.jsonl", fever_claim([("City", 0)]))
+    dump = jsonl(tmp_path / "wiki-001.jsonl", fever_page("City", "A city ."))
+    before = dump.read_bytes()
+    command = ["convert", str(source), "--format", "fever", "--wiki", str(dump)]
+    assert main([*command, "-o", str(dump)]) == 1
+    assert "is the input" in capsys.readouterr().err
+    assert dump.read_bytes() == before
+
+
 @needs_data
 def test_left_out_rows_are_counted(tmp_path):
     out = tmp_path / "out.jsonl"
@@ -135,6 +183,22 @@ def test_strata_count_minimal_sets_and_hops(tmp_path):
     }
 
 
+@pytest.mark.parametrize("key", ["hops", "source"])
+def test_claims_without_a_value_to_stratify_by_are_noticed(tmp_path, capsys, key):
+    source = write(
+        tmp_path / "a.jsonl",
+        {"id": "one", "meta": {"num_hops": 2}, "source": "S"},
+        {"id": "two"},
+        {"id": "three"},
+    )
+    command = ["convert", str(source), "--format", "interchange", "-o", str(tmp_path / "o.jsonl")]
+    notice = "notice: 2 claims read without a value for a key of --stratify"
+    assert main([*command, "--sample", "2", "--stratify", key]) == 0
+    assert notice in capsys.readouterr().out
+    assert main([*command, "--sample", "2", "--stratify", "label"]) == 0
+    assert "notice" not in capsys.readouterr().out
+
+
 def test_bounds_are_applied_before_the_limit_and_counted_by_reason(tmp_path):
     claims = [{"id": str(n), "candidates": ["x"] * n, "gold_sets": [[0]]} for n in range(1, 7)]
     source, out = write(tmp_path / "a.jsonl", *claims), tmp_path / "out.jsonl"
@@ -152,8 +216,8 @@ def test_pages_cannot_be_counted_without_titles(tmp_path):
     assert not out.exists()
     write(source, {"titles": ["A", "A", None]})
     assert convert([source], out, "interchange", bounds=Bounds(max_pages=2)).written == 1
-    report = convert([source], out, "interchange", bounds=Bounds(max_pages=1))
-    assert (report.written, report.left_out) == (0, {"too_many_pages": 1})
+    with pytest.raises(BadInput, match="all claims are left out: 1 too_many_pages"):
+        convert([source], out, "interchange", bounds=Bounds(max_pages=1))
 
 
 HARD = {

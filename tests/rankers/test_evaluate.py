@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 
 import pytest
 
@@ -114,16 +115,72 @@ def test_names_carry_model_and_differing_parameters(claims, tmp_path):
     assert list(evaluate(claims, [*paths, path]).summary())[2] == "document_order/gpt"
 
 
-def test_a_text_parameter_is_shown_bare_and_prompt_versions_count(claims, tmp_path):
-    records = []
-    for layout, version in (("paper", "1"), ("stable", "2")):
-        record = _record("a")
-        records.append({**record, "params": {"layout": layout}, "prompt_version": version})
-    paths = [_file(tmp_path / f"{i}.jsonl", one) for i, one in enumerate(records)]
-    assert list(evaluate(claims, paths).summary()) == [
-        "document_order[layout=paper,prompt_version=1]",
-        "document_order[layout=stable,prompt_version=2]",
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        # One setting is enough, and a chosen one comes before what follows from it.
+        (
+            [
+                ({"layout": "paper", "seed_order": "document_order"}, "2"),
+                ({"layout": "stable", "seed_order": "coverage(k=1)"}, "1"),
+                ({"layout": "other", "seed_order": "bm25"}, "3"),
+            ],
+            ["[layout=paper]", "[layout=stable]", "[layout=other]"],
+        ),
+        # The prompt tells all three apart, the parameter does not.
+        (
+            [({"a": 1, "fallback": "x"}, "1"), ({"a": 1}, "2"), ({"a": 2}, "3")],
+            ["[prompt_version=1]", "[prompt_version=2]", "[prompt_version=3]"],
+        ),
+        # No single setting is enough.
+        (
+            [
+                ({"a": 1, "batch": 4, "same": True}, "1"),
+                ({"a": 1, "batch": 5, "same": True}, "1"),
+                ({"a": 2, "batch": 5, "same": True}, "2"),
+            ],
+            ["[a=1,batch=4]", "[a=1,batch=5]", "[a=2,batch=5]"],
+        ),
+        # What follows from others is shown where nothing else differs.
+        (
+            [({"seed_order": order}, "1") for order in ("x", "y", "z")],
+            ["[seed_order=x]", "[seed_order=y]", "[seed_order=z]"],
+        ),
+    ],
+)
+def test_names_show_the_fewest_settings_that_tell_rankers_apart(claims, tmp_path, settings, names):
+    paths = []
+    for i, (params, version) in enumerate(settings):
+        record = {**_record("a"), "params": params, "prompt_version": version}
+        paths.append(_file(tmp_path / f"{i}.jsonl", record))
+    found = list(evaluate(claims, paths).summary())
+    assert found == [f"document_order{name}" for name in names]
+
+
+def test_many_differing_settings_are_all_shown(claims, tmp_path):
+    paths = []
+    for i in range(2):
+        params = {f"p{n:02}": i for n in range(40)}
+        paths.append(_file(tmp_path / f"{i}.jsonl", {**_record("a"), "params": params}))
+    first = next(iter(evaluate(claims, paths).summary()))
+    assert first.count("=") == 40
+
+
+def test_control_characters_of_names_are_shown_escaped(claims, tmp_path, capsys):
+    record = {**_record("a"), "method": "a,b\n\x1b[31m", "model": "x\u202ey\x9b"}
+    paths = [
+        str(_file(tmp_path / f"{i}.jsonl", {**record, "params": {"k\r": f"{i}\x07"}}))
+        for i in range(2)
     ]
+    figure = tmp_path / "out.svg"
+    assert main(["evaluate", str(claims), *paths, "--plot", str(figure)]) == 0
+    names = [rf"a,b\n\x1b[31m/x\u202ey\x9b[k\r={i}\x07]" for i in range(2)]
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)
+    assert all(one.isprintable() for one in out.replace("\n", ""))
+    picture = figure.read_text(encoding="utf-8")
+    assert all(f"{name} (n = 1)" in picture for name in names)
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(picture)
 
 
 def test_two_files_of_the_same_method_and_parameters_are_refused(claims, tmp_path):
@@ -145,8 +202,16 @@ def test_selections_are_noted_and_refused_alone(claims, tmp_path):
     result = evaluate(claims, [path])
     assert list(result.summary()) == ["document_order"]
     assert "1 selections have no order" in result.notes[0]
-    with pytest.raises(BadInput, match="no rankings to evaluate"):
-        evaluate(claims, [_file(tmp_path / "s.jsonl", selection)])
+    path = _file(tmp_path / "s.jsonl", selection, {**selection, "id": "b"})
+    with pytest.raises(BadInput) as caught:
+        evaluate(claims, [path])
+    assert caught.value.problems == [
+        f"no rankings to evaluate in {path}: its 2 records are selections, which have no order"
+    ]
+    empty = _file(tmp_path / "e.jsonl")
+    with pytest.raises(BadInput) as caught:
+        evaluate(claims, [path, empty])
+    assert caught.value.problems[1] == f"no rankings to evaluate in {empty}: it has no records"
 
 
 def test_records_that_do_not_fit_name_their_line(claims, tmp_path):
@@ -247,6 +312,54 @@ def test_a_comparison_that_cannot_be_made_leaves_no_file(claims, tmp_path, capsy
         "no ranker named 'bm26' to compare: there are 'document_order', 'bm25', 'top'\n",
     )
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--csv", "--plot"])
+@pytest.mark.parametrize("name", ["claims.jsonl", "d.jsonl"])
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_an_output_that_is_an_input_is_refused(claims, tmp_path, capsys, option, name, link):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    output = tmp_path / "out.svg"
+    link(tmp_path / name, output)
+    before = (tmp_path / name).read_bytes()
+    assert main(["evaluate", str(claims), *paths, option, str(output)]) == 1
+    assert f"{output}: is the input {tmp_path / name}, which" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("table", "figure", "message"),
+    [
+        ("out.csv", "folder.svg", "folder.svg: is a folder"),
+        ("folder.svg", "out.svg", "folder.svg: is a folder"),
+        ("out.csv", "none/out.svg", "out.svg: cannot be written: there is no folder"),
+        ("folder.svg/../out.svg", "out.svg", "out.svg: is the output"),
+    ],
+)
+def test_outputs_are_written_both_or_not_at_all(claims, tmp_path, capsys, table, figure, message):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    (tmp_path / "folder.svg").mkdir()
+    before = sorted(tmp_path.iterdir())
+    outputs = ["--csv", f"{tmp_path}/{table}", "--plot", f"{tmp_path}/{figure}"]
+    assert main(["evaluate", str(claims), *paths, *outputs]) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_device_is_no_output(claims, tmp_path, capsys):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    assert main(["evaluate", str(claims), *paths, "--csv", os.devnull]) == 1
+    assert "is no regular file" in capsys.readouterr().err
+
+
+def test_an_output_behind_a_link_is_replaced_and_the_link_stays(claims, tmp_path):
+    paths = [str(path) for path in _three_rankers(tmp_path)]
+    (tmp_path / "real.csv").write_text("old")
+    link = tmp_path / "link.csv"
+    link.symlink_to(tmp_path / "real.csv")
+    assert main(["evaluate", str(claims), *paths, "--csv", str(link)]) == 0
+    assert link.is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith("claim_id,ranker,")
 
 
 def test_a_figure_of_nothing_leaves_no_file(claims, tmp_path, capsys):

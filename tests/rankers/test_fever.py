@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -77,8 +78,9 @@ def test_supersets_are_kept_only_when_asked_for(tmp_path):
     ],
 )
 def test_claims_are_left_out_by_reason(tmp_path, claim, reason):
-    found, report = converted(tmp_path, [claim], [TOWER, CITY])
-    assert (found, report.left_out) == ([], {reason: 1})
+    kept = fever_claim([("City", 0)], id=2)
+    [found], report = converted(tmp_path, [claim, kept], [TOWER, CITY])
+    assert (found.id, report.left_out) == ("fever-2", {reason: 1})
 
 
 def test_a_set_that_cannot_be_completed_goes_whole_and_its_other_pages_stay(tmp_path):
@@ -135,6 +137,65 @@ def test_an_empty_first_page_does_no_harm(tmp_path):
     empty = {"id": "", "text": "", "lines": ""}
     [found], _ = converted(tmp_path, [fever_claim([("City", 0)])], [empty, CITY])
     assert found.titles == ("City", "City")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"meta": {"id": "City"}, "id": "Fake", "lines": "0\\tWrong ."}',
+        '{"id": "Fake", "lines": "0\\tWrong .", "meta": {"id": "City"}}',
+    ],
+)
+def test_an_inner_id_does_not_stand_for_its_page(tmp_path, line):
+    [found], _ = converted(tmp_path, [fever_claim([("City", 0)])], [line, CITY])
+    assert found.candidates == ("A city .", "It has a tower .")
+
+
+def test_an_inner_id_does_not_hide_its_page(tmp_path):
+    line = '{"meta": {"id": "Zed"}, "id" : "City", "lines": "0\\tRight ."}'
+    [found], _ = converted(tmp_path, [fever_claim([("City", 0)])], [line])
+    assert found.candidates == ("Right .",)
+
+
+def test_a_page_with_a_wanted_inner_id_and_none_of_its_own_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="line 1: id: missing or no text"):
+        converted(tmp_path, [fever_claim([("City", 0)])], ['{"meta": {"id": "City"}}'])
+
+
+@pytest.mark.parametrize("ending", ['", "lines": ""}', None])
+def test_an_endless_title_takes_little_memory(tmp_path, ending):
+    long = '{"id": "' + "a" * 20_000_000
+    source = jsonl(tmp_path / "claims.jsonl", fever_claim([("City", 0)]))
+    dump = jsonl(tmp_path / "wiki-001.jsonl", long + (ending or ""), CITY)
+    tracemalloc.start()
+    try:
+        if ending:
+            assert set(load_pages([source], "fever", [dump])) == {"City"}
+        else:
+            with pytest.raises(BadInput, match=r"line 1: not JSON.*cut off"):
+                load_pages([source], "fever", [dump])
+        assert tracemalloc.get_traced_memory()[1] < 120_000_000
+    finally:
+        tracemalloc.stop()
+
+
+COMPOSED, DECOMPOSED = "Caf\u00e9", "Cafe\u0301"
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [fever_page("City", ""), fever_page("City", "Right .")],
+        [fever_page("City", "Right ."), fever_page("City", "Second .")],
+        [fever_page(DECOMPOSED, "Wrong ."), fever_page(COMPOSED, "Right .")],
+        [fever_page(COMPOSED, "Right ."), fever_page(DECOMPOSED, "Wrong .")],
+        [fever_page(COMPOSED, ""), fever_page(DECOMPOSED, "Right .")],
+        [fever_page(DECOMPOSED, "Right ."), fever_page(COMPOSED, "")],
+    ],
+)
+def test_of_pages_with_one_name_the_exact_one_with_sentences_is_taken(tmp_path, pages):
+    [found], _ = converted(tmp_path, [fever_claim([(pages[0]["id"], 0)])], pages)
+    assert found.candidates == ("Right .",)
 
 
 def test_only_needed_pages_are_kept_and_reading_stops_when_all_are_found(tmp_path):

@@ -85,8 +85,9 @@ def test_not_supported_is_read_as_refuted_with_a_notice(tmp_path, wiki):
     ],
 )
 def test_claims_are_left_out_by_reason(tmp_path, wiki, claim, reason):
-    found, report = converted(tmp_path, [claim], wiki)
-    assert (found, report.left_out) == ([], {reason: 1})
+    kept = hover_claim(("City", 0), uid="kept")
+    [found], report = converted(tmp_path, [claim, kept], wiki)
+    assert (found.id, report.left_out) == ("hover-kept", {reason: 1})
 
 
 @pytest.mark.parametrize("stored", ['Caf\u00e9 & "Z"', 'Cafe\u0301 &amp; "Z"'])
@@ -99,6 +100,19 @@ def test_titles_are_compared_without_escapes_and_normal_forms(tmp_path, stored, 
     packed = hover_introductions(tmp_path / "wiki_00.bz2", {stored: text.split("[SENT]")})
     assert load_pages([source], "hover", [database]) == {page.title: page}
     assert load_pages([source], "hover", [packed]) == {page.title: page}
+
+
+def test_of_pages_with_one_title_the_exact_one_with_sentences_is_taken(tmp_path):
+    twins = {"Cafe\u0301": "Wrong.[SENT]", "Caf\u00e9": "Right.[SENT]"}
+    halves = {"A & B": "[SENT] ", "A &amp; B": "Right too.[SENT]"}
+    database = hover_database(tmp_path / "wiki.db", {**twins, **halves, "C": " "})
+    lines = hover_introductions(tmp_path / "wiki_00.bz2", {"C": ["Last."]})
+    source = source_of(tmp_path, hover_claim(("Caf\u00e9", 0), ("A & B", 0), ("C", 0)))
+    assert load_pages([source], "hover", [database, lines]) == {
+        "Caf\u00e9": Page("Caf\u00e9", {0: "Right."}),
+        "A & B": Page("A & B", {0: "Right too."}),
+        "C": Page("C", {0: "Last."}),
+    }
 
 
 def test_a_database_of_running_text_is_refused_as_sentences_could_only_be_guessed(tmp_path):
@@ -128,8 +142,8 @@ def test_the_database_is_opened_read_only(tmp_path, wiki):
 
 def test_a_page_without_text_is_missing(tmp_path):
     database = hover_database(tmp_path / "wiki.db", {"None": None, **PAGES})
-    _, report = converted(tmp_path, [hover_claim(("None", 0))], database)
-    assert report.left_out == {"page_missing": 1}
+    with pytest.raises(BadInput, match="all claims are left out: 1 page_missing"):
+        converted(tmp_path, [hover_claim(("None", 0))], database)
 
 
 def test_a_database_of_another_kind_is_refused(tmp_path):
