@@ -9,18 +9,16 @@ import importlib
 import json
 import math
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rankers import refusals
-from rankers.alarms import Alarms
+from rankers.deadlines import bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
 from rankers.processes import PerProcess
@@ -94,12 +92,12 @@ class _Clients:
                 import openai
 
                 client = openai.OpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+                bound(client._client)
                 self._made[base_url, api_key] = client
             return self._made[base_url, api_key]
 
 
 _clients = PerProcess(_Clients)
-_alarms = PerProcess(Alarms)
 
 
 @dataclass
@@ -197,8 +195,8 @@ class Endpoint:
         self._count_request()
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
-            with self._open(client, body, timeout) as response:
-                return _answer(_read(response, end))
+            with until(end), self._open(client, body, timeout) as response:
+                return _answer(_read(response))
         except PermanentError:  # inside an answer of status 200
             self.spending.give_back()
             raise
@@ -210,7 +208,7 @@ class Endpoint:
                 self.spending.give_back()
             raise _connection_failure(error, seconds) from error
         except _http_errors() as error:  # while the body of an error status was read
-            raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
+            raise _broken_off(error) from error
 
     def _open(self, client: OpenAI, body: Body, timeout: Any) -> Any:
         """The response to a chat completion, as a context whose body is still to be read."""
@@ -233,25 +231,19 @@ def _connection_failure(error: Exception, seconds: float) -> _Failure:
     return _Failure(f"cannot connect ({error.__cause__ or error})")
 
 
-def _read(response: Any, end: float) -> bytes:
-    """The whole body, or _Failure once ``end`` (monotonic clock) has passed.
-
-    The client's read timeout starts afresh with every byte, and some servers send blanks to keep
-    a slow answer alive, so an alarm shuts the connection at the end of the time allowed.
-    """
-    stream = response.http_response.extensions.get("network_stream")
-    connection = stream.get_extra_info("socket") if stream is not None else None
-    late: list[bool] = []
-    data = b""
+def _read(response: Any) -> bytes:
+    """The whole body. Raises _Failure when it breaks off or does not end in time."""
     try:
-        with _alarms().at(end, lambda: _shut(connection, late)):
-            data = b"".join(response.iter_bytes())
+        return b"".join(response.iter_bytes())
     except _http_errors() as error:
-        if not late:
-            raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
-    if late:
-        raise _Failure("the answer had begun but did not end in time")
-    return data
+        raise _broken_off(error) from error
+
+
+def _broken_off(error: Exception) -> _Failure:
+    """What a body without an end means."""
+    if type(error).__name__ == "ReadTimeout":
+        return _Failure("the answer had begun but did not end in time")
+    return _Failure(f"the answer broke off ({error or type(error).__name__})")
 
 
 @cache
@@ -265,14 +257,6 @@ def _http_errors() -> tuple[type[Exception], ...]:
             continue
         classes += [module.HTTPError, module.StreamError]
     return tuple(classes)
-
-
-def _shut(connection: socket.socket | None, late: list[bool]) -> None:
-    """Wake up whoever reads from the connection, and say that it was for being late."""
-    late.append(True)
-    if connection is not None:
-        with suppress(OSError):  # closed in the same moment
-            connection.shutdown(socket.SHUT_RDWR)
 
 
 def _answer(data: bytes) -> Body:
