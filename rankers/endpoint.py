@@ -21,6 +21,7 @@ from rankers import refusals
 from rankers.deadlines import bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
+from rankers.plain_text import clean
 from rankers.processes import PerProcess
 from rankers.spending import Spending
 
@@ -75,7 +76,7 @@ class _Failure(Exception):
 
     def __init__(self, words: str, wait: float | None = None):
         self.wait = wait
-        super().__init__(words)
+        super().__init__(clean(words))
 
 
 class _Clients:
@@ -287,7 +288,7 @@ def _status_error(error: Any) -> Exception:
     words = _words(error.body) if error.body else str(error.message)
     param = getattr(error, "param", None)
     if isinstance(param, str) and param not in words:
-        words += f" (parameter {param})"
+        words += f" (parameter {clean(param)[:100]})"
     is_out_of_money = getattr(error, "code", None) == "insufficient_quota"
     if (status in _RETRIED_STATUSES or status >= 500) and not is_out_of_money:
         return _Failure(f"{status} {words}", retry_after(error.response.headers))
@@ -295,10 +296,10 @@ def _status_error(error: Any) -> Exception:
 
 
 def _words(body: Any) -> str:
-    """The readable part of an error body, cut to one line of bearable length."""
+    """The readable part of an error body: clean, and cut to one line of bearable length."""
     if isinstance(body, dict):
         body = body.get("message") or body.get("detail") or body.get("error") or json.dumps(body)
-    return " ".join(str(body).split())[:500]
+    return clean(" ".join(str(body).split())[:500])
 
 
 def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | None:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from rankers.endpoint import Endpoint, LLMSettings
 from rankers.errors import BadInput, MissingDependency, TruncatedReply
+from rankers.plain_text import clean
 from rankers.processes import PerProcess
 from rankers.prompts import Message
 from rankers.replies import LENGTH, answer_text, is_json
@@ -345,14 +346,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
         value = "".join(part for part in parts if isinstance(part, str))
-    return _clean(value) if isinstance(value, str) else None
-
-
-def _clean(text: str) -> str:
-    """Text that any store can keep and any request can send: no half characters, no U+0000."""
-    return (
-        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
-    )
+    return clean(value) if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:

@@ -352,3 +352,17 @@ def test_after_a_late_answer_the_next_call_has_its_own_time():
         settings = replace(QUICK, timeout=5, try_timeout=0.5)
         llm = LLM("m", base_url=server.base_url, settings=settings)
         assert llm.complete(MESSAGES, max_tokens=5).text == "[1]"
+
+
+# Words of the server in errors.
+
+
+@pytest.mark.parametrize("code", [400, 200, 503])
+@pytest.mark.parametrize("odd", ["\ud800", "\x00"])
+def test_a_servers_words_are_cleaned_before_they_go_into_an_error(code: int, odd: str):
+    error = {"message": f"bad {odd} half", "code": 400, "param": odd}
+    with LLMServer([Act(status=code, body={"error": error})]) as server:
+        with pytest.raises((PermanentError, TransportError)) as raised:
+            llm_at(server, settings=replace(QUICK, tries=1)).complete(MESSAGES, max_tokens=5)
+    assert "bad \ufffd half" in str(raised.value)
+    assert odd not in str(raised.value)
