@@ -197,7 +197,9 @@ class Endpoint:
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
             with until(end), self._open(client, body, timeout) as response:
-                return _answer(_read(response))
+                answer = _answer(_read(response))
+                self._check(answer)
+                return answer
         except PermanentError:  # inside an answer of status 200
             self.spending.give_back()
             raise
@@ -216,6 +218,16 @@ class Endpoint:
         create: Any = client.chat.completions.with_streaming_response.create
         # As ``extra_body`` the body goes out as it is; the client would check every message.
         return create(model="", messages=[], extra_body=body, timeout=timeout)
+
+    def _check(self, answer: Body) -> None:
+        """Raise _Failure for an object that is no completion.
+
+        A server says such things while it starts; kept as an answer, one would stay for good.
+        """
+        choices = answer.get("choices")
+        found = choices if isinstance(choices, list) else []
+        if not found or not all(isinstance(_message(choice), dict) for choice in found):
+            raise _Failure(f"the answer is no completion: {_shown(answer)}")
 
     def _count_request(self) -> None:
         """Each thread counts in a place of its own: a lock could be held during a fork."""
@@ -267,11 +279,11 @@ def _answer(data: bytes) -> Body:
     """
     try:
         answer = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         shown = " ".join(data[:200].decode("utf-8", "replace").split())
-        raise _Failure(f"the answer is no JSON: {shown!r}") from None
+        raise _Failure(f"the answer is no JSON that can be read: {shown!r}") from None
     if not isinstance(answer, dict):
-        raise _Failure(f"the answer is no JSON object: {str(answer)[:200]!r}")
+        raise _Failure(f"the answer is no JSON object: {_shown(answer)}")
     if answer.get("error") and not answer.get("choices"):
         error = answer["error"]
         code = error.get("code") if isinstance(error, dict) else None
@@ -280,6 +292,10 @@ def _answer(data: bytes) -> Body:
             raise PermanentError(f"the server refused with {code}: {words}", code)
         raise _Failure(f"the server reports: {words}")
     return answer
+
+
+def _message(choice: Any) -> Any:
+    return choice.get("message") if isinstance(choice, dict) else None
 
 
 def _status_error(error: Any) -> Exception:
@@ -298,8 +314,17 @@ def _status_error(error: Any) -> Exception:
 def _words(body: Any) -> str:
     """The readable part of an error body: clean, and cut to one line of bearable length."""
     if isinstance(body, dict):
-        body = body.get("message") or body.get("detail") or body.get("error") or json.dumps(body)
-    return clean(" ".join(str(body).split())[:500])
+        body = body.get("message") or body.get("detail") or body.get("error") or body
+    words = body if isinstance(body, str) else _shown(body)
+    return clean(" ".join(words.split())[:500])
+
+
+def _shown(value: Any) -> str:
+    """The start of a JSON value's text; a value may be nested too deeply to be written."""
+    try:
+        return json.dumps(value)[:200]
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | None:

@@ -124,6 +124,9 @@ class EmbeddingEndpoint(Endpoint):
         create: Any = client.embeddings.with_streaming_response.create
         return create(model="", input=[], extra_body=body, timeout=timeout)
 
+    def _check(self, answer: Body) -> None:
+        """Whether an answer holds the vectors asked for is checked when they are read."""
+
 
 def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
     """The n vectors of a server's answer in the order asked for, which ``index`` tells.

