@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rankers import refusals
+from rankers.addresses import credentials, shown
 from rankers.deadlines import bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
@@ -92,7 +93,13 @@ class _Clients:
             if (base_url, api_key) not in self._made:
                 import openai
 
-                client = openai.OpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+                client = openai.OpenAI(
+                    # Libraries write addresses into their logs: the password goes another way.
+                    base_url=shown(base_url),
+                    api_key=api_key,
+                    max_retries=0,
+                    http_client=openai.DefaultHttpxClient(auth=credentials(base_url)),
+                )
                 bound(client._client)
                 self._made[base_url, api_key] = client
             return self._made[base_url, api_key]
@@ -109,13 +116,18 @@ class Endpoint:
     processes of the user on this machine. ``sleep`` and ``rng`` are there for tests.
     """
 
-    base_url: str
+    base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     settings: LLMSettings = field(default_factory=LLMSettings)
     spending: Spending = field(default_factory=Spending)
     sleep: Callable[[float], None] = time.sleep
     rng: random.Random | None = None
     _sent_by: dict[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown_url(self) -> str:
+        """The address without a name and password, for errors and records."""
+        return shown(self.base_url)
 
     @property
     def n_requests_sent(self) -> int:
@@ -137,7 +149,7 @@ class Endpoint:
         with place(self.base_url, self.settings.concurrency, self.settings.places):
             deadline = time.monotonic() + self.settings.timeout
             while True:
-                wanted = refusals.without(body, refusals.refused(self.base_url, model) | learned)
+                wanted = refusals.without(body, refusals.refused(self.shown_url, model) | learned)
                 try:
                     answer = self._send_until(client, wanted, deadline)
                 except PermanentError as refusal:
@@ -147,7 +159,7 @@ class Endpoint:
                     learned |= {cause}
                 else:
                     # Only what an answer came without has proved to be the cause.
-                    refusals.remember(self.base_url, model, learned)
+                    refusals.remember(self.shown_url, model, learned)
                     return answer
 
     def _send_until(self, client: OpenAI, body: Body, deadline: float) -> Body:
@@ -167,7 +179,7 @@ class Endpoint:
                 asked = "" if failure.wait is None else f"; it asks to wait {failure.wait:g} s"
                 seconds = time.monotonic() - started
                 raise TransportError(
-                    f"no answer from {self.base_url} after {n_tries} "
+                    f"no answer from {self.shown_url} after {n_tries} "
                     f"{'try' if n_tries == 1 else 'tries'} in {seconds:.1f} s "
                     f"(deadline {self.settings.timeout:g} s): {failure}{asked}"
                 ) from failure

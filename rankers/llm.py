@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from rankers.addresses import shown
 from rankers.endpoint import Endpoint, LLMSettings
 from rankers.errors import BadInput, MissingDependency, TruncatedReply
 from rankers.plain_text import clean
@@ -130,11 +131,12 @@ class LLM:
         api_key = (overrides.pop("api_key", None) or env.get("OPENAI_API_KEY") or "").strip()
         if urlsplit(base_url).scheme not in ("http", "https"):
             raise MissingDependency(
-                f"OPENAI_BASE_URL={base_url!r} is no address: begin it with http:// or https://"
+                f"OPENAI_BASE_URL={shown(base_url)!r} is no address: "
+                "begin it with http:// or https://"
             )
         if not api_key and urlsplit(base_url).hostname == urlsplit(OPENAI_URL).hostname:
             raise MissingDependency(
-                f"{base_url} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "
+                f"{shown(base_url)} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "
                 "of your own, such as http://localhost:8000/v1, which needs none"
             )
         if not (api_key.isascii() and api_key.isprintable()):
@@ -155,8 +157,13 @@ class LLM:
 
     @property
     def base_url(self) -> str:
-        """The address requests go to, without a slash at the end."""
-        return self._endpoint.base_url
+        """The address requests go to, without a slash at the end, a name and a password."""
+        return self._endpoint.shown_url
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What sends the requests; address and key for others that ask the same server."""
+        return self._endpoint
 
     @property
     def n_requests_sent(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -56,9 +55,8 @@ class OpenAIEmbedder(Embedder):
         """
         from rankers.llm import LLM
 
-        llm = LLM.from_environment(model)
-        key = os.environ.get("OPENAI_API_KEY") or "none"
-        return cls(model, EmbeddingEndpoint(llm.base_url, key, llm.settings), store)
+        same = LLM.from_environment(model).endpoint
+        return cls(model, EmbeddingEndpoint(same.base_url, same.api_key, same.settings), store)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return (n, d) vectors; d is 0 when no text has a visible character.
