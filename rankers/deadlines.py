@@ -1,8 +1,9 @@
-"""The end of a request, kept by every step of its connection.
+"""The end of a request and the size of its answer, kept by every step of its connection.
 
 An HTTP library bounds each wait for more bytes, so a server that sends one now and then, in front
 of the headers, within them or in an error's body, could keep a request going for ever. Here each
-step of a connection gets only the time that the whole request has left.
+step of a connection gets only the time that the whole request has left. What is read is counted,
+so that headers and errors' bodies, which the client reads on its own, cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -20,22 +21,30 @@ _PIECE = 65_536
 
 
 class _Current(threading.local):
-    """What the request of this thread may still take."""
+    """What the request of this thread may still take: until when, and how many bytes."""
 
     end = math.inf
+    room = math.inf
 
 
 _current = _Current()
 
 
+class TooLarge(Exception):
+    """An answer is larger than it may be; the rest of it was not read."""
+
+
 @contextmanager
-def until(end: float) -> Iterator[None]:
-    """Inside, this thread's steps on bounded connections end by ``end`` (monotonic clock)."""
-    _current.end = end
+def until(end: float, n_bytes: float) -> Iterator[None]:
+    """Inside, this thread's steps on bounded connections end by ``end`` (monotonic clock).
+
+    Reading more than ``n_bytes`` raises TooLarge.
+    """
+    _current.end, _current.room = end, n_bytes
     try:
         yield
     finally:
-        _current.end = math.inf
+        _current.end = _current.room = math.inf
 
 
 def bound(http_client: Any) -> None:
@@ -73,7 +82,11 @@ class _Stream(_Wrapper):
     """A connection whose steps are bounded."""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._wrapped.read(max_bytes, _left(self._wrapped, "ReadTimeout", timeout))
+        data: bytes = self._wrapped.read(max_bytes, _left(self._wrapped, "ReadTimeout", timeout))
+        _current.room -= len(data)
+        if _current.room < 0:
+            raise TooLarge
+        return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), _PIECE):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankers import refusals
 from rankers.addresses import credentials, shown
-from rankers.deadlines import bound, until
+from rankers.deadlines import TooLarge, bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
 from rankers.plain_text import clean
@@ -33,6 +33,8 @@ Body = dict[str, Any]
 
 _RETRIED_STATUSES = (408, 409, 429)
 _CONNECT_SECONDS = 10.0
+# No model says so much; 32 texts' vectors of 4,096 numbers take some 3 MB.
+_MOST_BYTES = 16 * 2**20
 # Errors of the HTTP library, by name, after which nothing can have reached the server.
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
@@ -208,13 +210,18 @@ class Endpoint:
         self._count_request()
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
-            with until(end), self._open(client, body, timeout) as response:
+            with until(end, _MOST_BYTES), self._open(client, body, timeout) as response:
                 answer = _answer(_read(response))
                 self._check(answer)
                 return answer
         except PermanentError:  # inside an answer of status 200
             self.spending.give_back()
             raise
+        except TooLarge:  # it was paid for, and the next one would be too
+            raise PermanentError(
+                f"the answer of {self.shown_url} is larger than {_MOST_BYTES // 2**20} MB; "
+                "the rest of it was not read"
+            ) from None
         except openai.APIStatusError as error:
             self.spending.give_back()
             raise _status_error(error) from error
@@ -257,9 +264,17 @@ def _connection_failure(error: Exception, seconds: float) -> _Failure:
 
 
 def _read(response: Any) -> bytes:
-    """The whole body. Raises _Failure when it breaks off or does not end in time."""
+    """The whole body. Raises _Failure when it breaks off or does not end in time.
+
+    Raises TooLarge for one that is small while it is compressed, too.
+    """
+    data = bytearray()
     try:
-        return b"".join(response.iter_bytes())
+        for piece in response.iter_bytes():
+            data += piece
+            if len(data) > _MOST_BYTES:
+                raise TooLarge
+        return bytes(data)
     except _http_errors() as error:
         raise _broken_off(error) from error
 

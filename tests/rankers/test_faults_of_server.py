@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import threading
 import time
@@ -20,7 +21,7 @@ from rankers.store import MemoryStore
 from rankers.values import Usage
 from tests import llm_server
 from tests.llm_server import Act, LLMServer, Request, raw_body, say, status
-from tests.rankers.raw_server import RawServer, dripping, response
+from tests.rankers.raw_server import RawServer, Send, dripping, response
 from tests.rankers.test_llm import MESSAGES, QUICK, SCHEMA, _in_threads, llm_at
 
 ONLY_DEFAULT = (
@@ -402,3 +403,33 @@ def test_a_servers_words_are_cleaned_before_they_go_into_an_error(code: int, odd
             llm_at(server, settings=replace(QUICK, tries=1)).complete(MESSAGES, max_tokens=5)
     assert "bad \ufffd half" in str(raised.value)
     assert odd not in str(raised.value)
+
+
+# Size.
+
+
+def _endless(start: bytes, piece: bytes) -> Callable[[Send, threading.Event], None]:
+    return dripping(start, piece * (2**20 // len(piece)), seconds=0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _endless(b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+        _endless(b"HTTP/1.1 400 Bad Request\r\n\r\n", b" "),
+        _endless(b"HTTP/1.1 503 Busy\r\n\r\n", b" "),
+        response(gzip.compress(b" " * 17 * 2**20), headers="Content-Encoding: gzip\r\n"),
+    ],
+    ids=["answer", "refusal", "error", "compressed"],
+)
+def test_an_answer_above_all_measure_is_not_read_to_its_end(
+    answer: Callable[[Send, threading.Event], None],
+):
+    store = MemoryStore()
+    with RawServer(answer) as server:
+        settings = replace(QUICK, timeout=60)
+        llm = LLM("m", base_url=server.base_url, settings=settings, store=store)
+        with pytest.raises(PermanentError, match="larger than 16 MB"):
+            llm.complete(MESSAGES, max_tokens=5)
+        assert (len(server.heads), llm.spending.calls) == (1, 1)
+    assert store._responses == {}
