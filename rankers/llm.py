@@ -136,8 +136,8 @@ class LLM:
             )
         if not api_key and urlsplit(base_url).hostname == urlsplit(OPENAI_URL).hostname:
             raise MissingDependency(
-                f"{shown(base_url)} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "
-                "of your own, such as http://localhost:8000/v1, which needs none"
+                f"{shown(base_url)} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a "
+                "server of your own, such as http://localhost:8000/v1, which needs none"
             )
         if not (api_key.isascii() and api_key.isprintable()):
             raise MissingDependency(
@@ -337,11 +337,23 @@ def _first_logprobs(logprobs: Mapping[str, Any]) -> list[list[Any]]:
     content = logprobs.get("content")
     first = _object(content[0] if isinstance(content, list) and content else None)
     found: list[list[Any]] = []
-    for one in map(_object, first.get("top_logprobs") or ()):
-        token, value = _text(one.get("token")), one.get("logprob")
-        if token and isinstance(value, int | float) and math.isfinite(value):
-            found.append([token, float(value)])
+    alternatives = first.get("top_logprobs")
+    for one in map(_object, alternatives if isinstance(alternatives, list) else ()):
+        token, value = _text(one.get("token")), _finite(one.get("logprob"))
+        if token and value is not None:
+            found.append([token, value])
     return found
+
+
+def _finite(value: Any) -> float | None:
+    """A number that a float can hold, None for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -25,6 +25,8 @@ Vector = NDArray[np.float64]
 _BATCH_TEXTS = 32
 #: Far below the 300,000 tokens that OpenAI takes in one request.
 _BATCH_CHARACTERS = 200_000
+#: Products and sums of larger numbers would no longer be finite.
+_LARGEST = 1e100
 #: Vectors kept in memory; of 1,536 dimensions they take 120 MB.
 _MOST_IN_MEMORY = 10_000
 
@@ -131,13 +133,13 @@ def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
 
     Raises MalformedReply when the answer holds anything else.
     """
-    raw = json.dumps(answer)[:2000]
+    raw = _start(answer)
     data = answer.get("data")
     items = data if isinstance(data, list) else []
     rows = {
-        item.get("index", place): item.get("embedding")
+        index: item.get("embedding")
         for place, item in enumerate(items)
-        if isinstance(item, Mapping)
+        if isinstance(item, Mapping) and isinstance(index := item.get("index", place), int)
     }
     if len(items) != n or set(rows) != set(range(n)):
         raise MalformedReply(
@@ -146,13 +148,25 @@ def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
     return [_vector(rows[place], raw) for place in range(n)]
 
 
+def _start(answer: Mapping[str, Any]) -> str:
+    """The first 2,000 characters of an answer."""
+    try:
+        return json.dumps(answer)[:2000]
+    except RecursionError:
+        return "(nested too deeply to be shown)"
+
+
 def _vector(value: Any, raw: str) -> Vector:
+    """One embedding. Raises MalformedReply for anything but numbers that can be worked with."""
     try:
         vector = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         vector = np.array([])
-    if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
+    # Written so that NaN is refused, too.
+    if vector.ndim != 1 or not vector.size or not (np.abs(vector) <= _LARGEST).all():
         raise MalformedReply(
-            "the server's answer holds an embedding that is no list of numbers", raw
+            "the server's answer holds an embedding that is no list of numbers from "
+            f"-{_LARGEST:g} to {_LARGEST:g}",
+            raw,
         )
     return vector

@@ -29,6 +29,10 @@ from tests.rankers.claim_files import write
 
 TEXTS = [f"sentence number {i}" for i in range(80)]
 
+DEEP = [1]
+for _ in range(300):
+    DEEP = [DEEP]
+
 
 @pytest.fixture
 def server():
@@ -205,6 +209,14 @@ def test_a_refusal_fails_at_once_with_the_servers_words(server):
         ({"data": [{"embedding": [1]}, {"embedding": None}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [[1]]}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [1, None]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1], "index": []}] * 2}, "2 embeddings and answered with 0"),
+        ({"data": [{"embedding": [1], "index": None}] * 2}, "2 embeddings and answered with 0"),
+        ({"data": [{"embedding": [1]}, {"embedding": [10**400]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [1e101]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [-1e308]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [float("nan")]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [float("inf")]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": DEEP}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [1, 2]}]}, "vectors of 1 and 2 numbers"),
     ],
 )
