@@ -115,14 +115,15 @@ class Endpoint:
     """One base address with its key.
 
     At most ``settings.concurrency`` calls are under way for one base address, counting all
-    processes of the user on this machine. ``sleep`` and ``rng`` are there for tests.
+    processes of the user on this machine. ``spending`` may stop it between tries. ``sleep``, in
+    place of its pauses, and ``rng`` are there for tests.
     """
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     settings: LLMSettings = field(default_factory=LLMSettings)
     spending: Spending = field(default_factory=Spending)
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] | None = None
     rng: random.Random | None = None
     _sent_by: dict[int, int] = field(default_factory=dict, repr=False)
 
@@ -176,7 +177,7 @@ class Endpoint:
                 wait = self._pause(n_tries, failure.wait)
                 left = deadline - time.monotonic()
                 if n_tries < self.settings.tries and wait < left:
-                    self.sleep(wait)
+                    (self.spending.pause if self.sleep is None else self.sleep)(wait)
                     continue
                 asked = "" if failure.wait is None else f"; it asks to wait {failure.wait:g} s"
                 seconds = time.monotonic() - started

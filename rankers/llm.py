@@ -7,7 +7,6 @@ import json
 import math
 import os
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,7 +89,7 @@ class LLM:
         store: ResponseStore | None = None,
         settings: LLMSettings | None = None,
         spending: Spending | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         rng: random.Random | None = None,
     ):
         self.model = model
@@ -325,9 +324,9 @@ def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
         "model": _text(answer.get("model")),
         "top_logprobs": _first_logprobs(_object(choice.get("logprobs"))),
         "usage": {
-            "prompt_tokens": _count(usage.get("prompt_tokens")) or 0,
+            "prompt_tokens": token_count(usage.get("prompt_tokens")) or 0,
             "cached_prompt_tokens": _cached(usage),
-            "completion_tokens": _count(usage.get("completion_tokens")) or 0,
+            "completion_tokens": token_count(usage.get("completion_tokens")) or 0,
         },
     }
 
@@ -368,7 +367,7 @@ def _text(value: Any) -> str | None:
     return clean(value) if isinstance(value, str) else None
 
 
-def _count(value: Any) -> int | None:
+def token_count(value: Any) -> int | None:
     """A number of tokens, or None where the server did not say, or said what no count can be."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= MAX_TOKENS else None
@@ -380,8 +379,8 @@ def _cached(usage: Mapping[str, Any]) -> int | None:
     DeepSeek's API names them in a field of its own.
     """
     details = _object(usage.get("prompt_tokens_details"))
-    found = _count(details.get("cached_tokens"))
-    return _count(usage.get("prompt_cache_hit_tokens")) if found is None else found
+    found = token_count(details.get("cached_tokens"))
+    return token_count(usage.get("prompt_cache_hit_tokens")) if found is None else found
 
 
 def _reply(essence: Mapping[str, Any], *, from_store: bool) -> Reply:

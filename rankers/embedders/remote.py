@@ -14,7 +14,9 @@ from rankers.embedders.base import Embedder
 from rankers.embedders.batches import batches
 from rankers.endpoint import Body, Endpoint
 from rankers.errors import MalformedReply
+from rankers.spending import Spending
 from rankers.store import ResponseStore
+from rankers.values import Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -50,20 +52,29 @@ class OpenAIEmbedder(Embedder):
         self._lock = threading.Lock()
 
     @classmethod
-    def from_environment(cls, model: str, *, store: ResponseStore | None = None) -> OpenAIEmbedder:
+    def from_environment(
+        cls,
+        model: str,
+        *,
+        store: ResponseStore | None = None,
+        spending: Spending | None = None,
+    ) -> OpenAIEmbedder:
         """An embedder at OPENAI_BASE_URL, with the key and the settings that an LLM would have.
 
+        ``spending`` limits and counts what the server is asked.
         Raises MissingDependency without a key that is needed, BadInput for a bad setting.
         """
         from rankers.llm import LLM
 
-        same = LLM.from_environment(model).endpoint
-        return cls(model, EmbeddingEndpoint(same.base_url, same.api_key, same.settings), store)
+        same = LLM.from_environment(model, spending=spending).endpoint
+        endpoint = EmbeddingEndpoint(same.base_url, same.api_key, same.settings, same.spending)
+        return cls(model, endpoint, store)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return (n, d) vectors; d is 0 when no text has a visible character.
 
-        Raises TransportError, PermanentError with the server's words, or MalformedReply.
+        Raises TransportError, PermanentError with the server's words, MalformedReply, or
+        SpendLimitReached before a request that the limits do not allow.
         """
         found = self._vectors([text for text in dict.fromkeys(texts) if text.strip()])
         sizes = {vector.size for vector in found.values()} or {0}
@@ -114,7 +125,10 @@ class OpenAIEmbedder(Embedder):
 
     def _ask(self, texts: list[str]) -> list[Vector]:
         body = {"model": self.model, "input": texts, "encoding_format": "float"}
-        return _vectors_in(self._endpoint.send(body), len(texts))
+        answer = self._endpoint.send(body)
+        # What is no set of vectors was paid for as well.
+        self._endpoint.spending.count(_usage(answer), sent=sum(map(len, texts)), said=0)
+        return _vectors_in(answer, len(texts))
 
 
 class EmbeddingEndpoint(Endpoint):
@@ -126,6 +140,15 @@ class EmbeddingEndpoint(Endpoint):
 
     def _check(self, answer: Body) -> None:
         """Whether an answer holds the vectors asked for is checked when they are read."""
+
+
+def _usage(answer: Mapping[str, Any]) -> Usage:
+    """What a server says an answer cost: tokens that were sent."""
+    from rankers.llm import token_count
+
+    usage = answer.get("usage")
+    found = token_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
+    return Usage(1, found or 0, None, 0)
 
 
 def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
