@@ -9,20 +9,20 @@ import importlib
 import json
 import math
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rankers import refusals
-from rankers.alarms import Alarms
+from rankers.addresses import credentials, shown
+from rankers.deadlines import TooLarge, bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
+from rankers.plain_text import clean
 from rankers.processes import PerProcess
 from rankers.spending import Spending
 
@@ -33,6 +33,8 @@ Body = dict[str, Any]
 
 _RETRIED_STATUSES = (408, 409, 429)
 _CONNECT_SECONDS = 10.0
+# No model says so much; 32 texts' vectors of 4,096 numbers take some 3 MB.
+_MOST_BYTES = 16 * 2**20
 # Errors of the HTTP library, by name, after which nothing can have reached the server.
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
@@ -77,7 +79,7 @@ class _Failure(Exception):
 
     def __init__(self, words: str, wait: float | None = None):
         self.wait = wait
-        super().__init__(words)
+        super().__init__(clean(words))
 
 
 class _Clients:
@@ -93,13 +95,19 @@ class _Clients:
             if (base_url, api_key) not in self._made:
                 import openai
 
-                client = openai.OpenAI(base_url=base_url, api_key=api_key, max_retries=0)
+                client = openai.OpenAI(
+                    # Libraries write addresses into their logs: the password goes another way.
+                    base_url=shown(base_url),
+                    api_key=api_key,
+                    max_retries=0,
+                    http_client=openai.DefaultHttpxClient(auth=credentials(base_url)),
+                )
+                bound(client._client)
                 self._made[base_url, api_key] = client
             return self._made[base_url, api_key]
 
 
 _clients = PerProcess(_Clients)
-_alarms = PerProcess(Alarms)
 
 
 @dataclass
@@ -107,16 +115,22 @@ class Endpoint:
     """One base address with its key.
 
     At most ``settings.concurrency`` calls are under way for one base address, counting all
-    processes of the user on this machine. ``sleep`` and ``rng`` are there for tests.
+    processes of the user on this machine. ``spending`` may stop it between tries. ``sleep``, in
+    place of its pauses, and ``rng`` are there for tests.
     """
 
-    base_url: str
+    base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     settings: LLMSettings = field(default_factory=LLMSettings)
     spending: Spending = field(default_factory=Spending)
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Callable[[float], None] | None = None
     rng: random.Random | None = None
     _sent_by: dict[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown_url(self) -> str:
+        """The address without a name and password, for errors and records."""
+        return shown(self.base_url)
 
     @property
     def n_requests_sent(self) -> int:
@@ -138,7 +152,7 @@ class Endpoint:
         with place(self.base_url, self.settings.concurrency, self.settings.places):
             deadline = time.monotonic() + self.settings.timeout
             while True:
-                wanted = refusals.without(body, refusals.refused(self.base_url, model) | learned)
+                wanted = refusals.without(body, refusals.refused(self.shown_url, model) | learned)
                 try:
                     answer = self._send_until(client, wanted, deadline)
                 except PermanentError as refusal:
@@ -148,7 +162,7 @@ class Endpoint:
                     learned |= {cause}
                 else:
                     # Only what an answer came without has proved to be the cause.
-                    refusals.remember(self.base_url, model, learned)
+                    refusals.remember(self.shown_url, model, learned)
                     return answer
 
     def _send_until(self, client: OpenAI, body: Body, deadline: float) -> Body:
@@ -163,12 +177,12 @@ class Endpoint:
                 wait = self._pause(n_tries, failure.wait)
                 left = deadline - time.monotonic()
                 if n_tries < self.settings.tries and wait < left:
-                    self.sleep(wait)
+                    (self.spending.pause if self.sleep is None else self.sleep)(wait)
                     continue
                 asked = "" if failure.wait is None else f"; it asks to wait {failure.wait:g} s"
                 seconds = time.monotonic() - started
                 raise TransportError(
-                    f"no answer from {self.base_url} after {n_tries} "
+                    f"no answer from {self.shown_url} after {n_tries} "
                     f"{'try' if n_tries == 1 else 'tries'} in {seconds:.1f} s "
                     f"(deadline {self.settings.timeout:g} s): {failure}{asked}"
                 ) from failure
@@ -197,11 +211,18 @@ class Endpoint:
         self._count_request()
         timeout = openai.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         try:
-            with self._open(client, body, timeout) as response:
-                return _answer(_read(response, end))
+            with until(end, _MOST_BYTES), self._open(client, body, timeout) as response:
+                answer = _answer(_read(response))
+                self._check(answer)
+                return answer
         except PermanentError:  # inside an answer of status 200
             self.spending.give_back()
             raise
+        except TooLarge:  # it was paid for, and the next one would be too
+            raise PermanentError(
+                f"the answer of {self.shown_url} is larger than {_MOST_BYTES // 2**20} MB; "
+                "the rest of it was not read"
+            ) from None
         except openai.APIStatusError as error:
             self.spending.give_back()
             raise _status_error(error) from error
@@ -210,13 +231,23 @@ class Endpoint:
                 self.spending.give_back()
             raise _connection_failure(error, seconds) from error
         except _http_errors() as error:  # while the body of an error status was read
-            raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
+            raise _broken_off(error) from error
 
     def _open(self, client: OpenAI, body: Body, timeout: Any) -> Any:
         """The response to a chat completion, as a context whose body is still to be read."""
         create: Any = client.chat.completions.with_streaming_response.create
         # As ``extra_body`` the body goes out as it is; the client would check every message.
         return create(model="", messages=[], extra_body=body, timeout=timeout)
+
+    def _check(self, answer: Body) -> None:
+        """Raise _Failure for an object that is no completion.
+
+        A server says such things while it starts; kept as an answer, one would stay for good.
+        """
+        choices = answer.get("choices")
+        found = choices if isinstance(choices, list) else []
+        if not found or not all(isinstance(_message(choice), dict) for choice in found):
+            raise _Failure(f"the answer is no completion: {_shown(answer)}")
 
     def _count_request(self) -> None:
         """Each thread counts in a place of its own: a lock could be held during a fork."""
@@ -233,25 +264,27 @@ def _connection_failure(error: Exception, seconds: float) -> _Failure:
     return _Failure(f"cannot connect ({error.__cause__ or error})")
 
 
-def _read(response: Any, end: float) -> bytes:
-    """The whole body, or _Failure once ``end`` (monotonic clock) has passed.
+def _read(response: Any) -> bytes:
+    """The whole body. Raises _Failure when it breaks off or does not end in time.
 
-    The client's read timeout starts afresh with every byte, and some servers send blanks to keep
-    a slow answer alive, so an alarm shuts the connection at the end of the time allowed.
+    Raises TooLarge for one that is small while it is compressed, too.
     """
-    stream = response.http_response.extensions.get("network_stream")
-    connection = stream.get_extra_info("socket") if stream is not None else None
-    late: list[bool] = []
-    data = b""
+    data = bytearray()
     try:
-        with _alarms().at(end, lambda: _shut(connection, late)):
-            data = b"".join(response.iter_bytes())
+        for piece in response.iter_bytes():
+            data += piece
+            if len(data) > _MOST_BYTES:
+                raise TooLarge
+        return bytes(data)
     except _http_errors() as error:
-        if not late:
-            raise _Failure(f"the answer broke off ({error or type(error).__name__})") from error
-    if late:
-        raise _Failure("the answer had begun but did not end in time")
-    return data
+        raise _broken_off(error) from error
+
+
+def _broken_off(error: Exception) -> _Failure:
+    """What a body without an end means."""
+    if type(error).__name__ == "ReadTimeout":
+        return _Failure("the answer had begun but did not end in time")
+    return _Failure(f"the answer broke off ({error or type(error).__name__})")
 
 
 @cache
@@ -267,14 +300,6 @@ def _http_errors() -> tuple[type[Exception], ...]:
     return tuple(classes)
 
 
-def _shut(connection: socket.socket | None, late: list[bool]) -> None:
-    """Wake up whoever reads from the connection, and say that it was for being late."""
-    late.append(True)
-    if connection is not None:
-        with suppress(OSError):  # closed in the same moment
-            connection.shutdown(socket.SHUT_RDWR)
-
-
 def _answer(data: bytes) -> Body:
     """The JSON object of an answer with status 200.
 
@@ -282,11 +307,11 @@ def _answer(data: bytes) -> Body:
     """
     try:
         answer = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         shown = " ".join(data[:200].decode("utf-8", "replace").split())
-        raise _Failure(f"the answer is no JSON: {shown!r}") from None
+        raise _Failure(f"the answer is no JSON that can be read: {shown!r}") from None
     if not isinstance(answer, dict):
-        raise _Failure(f"the answer is no JSON object: {str(answer)[:200]!r}")
+        raise _Failure(f"the answer is no JSON object: {_shown(answer)}")
     if answer.get("error") and not answer.get("choices"):
         error = answer["error"]
         code = error.get("code") if isinstance(error, dict) else None
@@ -297,13 +322,17 @@ def _answer(data: bytes) -> Body:
     return answer
 
 
+def _message(choice: Any) -> Any:
+    return choice.get("message") if isinstance(choice, dict) else None
+
+
 def _status_error(error: Any) -> Exception:
     """What an HTTP error status means: _Failure to try again, PermanentError otherwise."""
     status = int(error.status_code)
     words = _words(error.body) if error.body else str(error.message)
     param = getattr(error, "param", None)
     if isinstance(param, str) and param not in words:
-        words += f" (parameter {param})"
+        words += f" (parameter {clean(param)[:100]})"
     is_out_of_money = getattr(error, "code", None) == "insufficient_quota"
     if (status in _RETRIED_STATUSES or status >= 500) and not is_out_of_money:
         return _Failure(f"{status} {words}", retry_after(error.response.headers))
@@ -311,10 +340,19 @@ def _status_error(error: Any) -> Exception:
 
 
 def _words(body: Any) -> str:
-    """The readable part of an error body, cut to one line of bearable length."""
+    """The readable part of an error body: clean, and cut to one line of bearable length."""
     if isinstance(body, dict):
-        body = body.get("message") or body.get("detail") or body.get("error") or json.dumps(body)
-    return " ".join(str(body).split())[:500]
+        body = body.get("message") or body.get("detail") or body.get("error") or body
+    words = body if isinstance(body, str) else _shown(body)
+    return clean(" ".join(words.split())[:500])
+
+
+def _shown(value: Any) -> str:
+    """The start of a JSON value's text; a value may be nested too deeply to be written."""
+    try:
+        return json.dumps(value)[:200]
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def retry_after(headers: Any, now: Callable[[], float] = time.time) -> float | None:

@@ -7,14 +7,15 @@ import json
 import math
 import os
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from rankers.addresses import shown
 from rankers.endpoint import Endpoint, LLMSettings
 from rankers.errors import BadInput, MissingDependency, TruncatedReply
+from rankers.plain_text import clean
 from rankers.processes import PerProcess
 from rankers.prompts import Message
 from rankers.replies import LENGTH, answer_text, is_json
@@ -88,7 +89,7 @@ class LLM:
         store: ResponseStore | None = None,
         settings: LLMSettings | None = None,
         spending: Spending | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
         rng: random.Random | None = None,
     ):
         self.model = model
@@ -129,12 +130,13 @@ class LLM:
         api_key = (overrides.pop("api_key", None) or env.get("OPENAI_API_KEY") or "").strip()
         if urlsplit(base_url).scheme not in ("http", "https"):
             raise MissingDependency(
-                f"OPENAI_BASE_URL={base_url!r} is no address: begin it with http:// or https://"
+                f"OPENAI_BASE_URL={shown(base_url)!r} is no address: "
+                "begin it with http:// or https://"
             )
         if not api_key and urlsplit(base_url).hostname == urlsplit(OPENAI_URL).hostname:
             raise MissingDependency(
-                f"{base_url} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server "
-                "of your own, such as http://localhost:8000/v1, which needs none"
+                f"{shown(base_url)} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a "
+                "server of your own, such as http://localhost:8000/v1, which needs none"
             )
         if not (api_key.isascii() and api_key.isprintable()):
             raise MissingDependency(
@@ -154,8 +156,13 @@ class LLM:
 
     @property
     def base_url(self) -> str:
-        """The address requests go to, without a slash at the end."""
-        return self._endpoint.base_url
+        """The address requests go to, without a slash at the end, a name and a password."""
+        return self._endpoint.shown_url
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What sends the requests; address and key for others that ask the same server."""
+        return self._endpoint
 
     @property
     def n_requests_sent(self) -> int:
@@ -317,9 +324,9 @@ def _essence(answer: Mapping[str, Any]) -> dict[str, Any]:
         "model": _text(answer.get("model")),
         "top_logprobs": _first_logprobs(_object(choice.get("logprobs"))),
         "usage": {
-            "prompt_tokens": _count(usage.get("prompt_tokens")) or 0,
+            "prompt_tokens": token_count(usage.get("prompt_tokens")) or 0,
             "cached_prompt_tokens": _cached(usage),
-            "completion_tokens": _count(usage.get("completion_tokens")) or 0,
+            "completion_tokens": token_count(usage.get("completion_tokens")) or 0,
         },
     }
 
@@ -329,11 +336,23 @@ def _first_logprobs(logprobs: Mapping[str, Any]) -> list[list[Any]]:
     content = logprobs.get("content")
     first = _object(content[0] if isinstance(content, list) and content else None)
     found: list[list[Any]] = []
-    for one in map(_object, first.get("top_logprobs") or ()):
-        token, value = _text(one.get("token")), one.get("logprob")
-        if token and isinstance(value, int | float) and math.isfinite(value):
-            found.append([token, float(value)])
+    alternatives = first.get("top_logprobs")
+    for one in map(_object, alternatives if isinstance(alternatives, list) else ()):
+        token, value = _text(one.get("token")), _finite(one.get("logprob"))
+        if token and value is not None:
+            found.append([token, value])
     return found
+
+
+def _finite(value: Any) -> float | None:
+    """A number that a float can hold, None for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -345,17 +364,10 @@ def _text(value: Any) -> str | None:
     if isinstance(value, list):
         parts = [part.get("text") for part in value if isinstance(part, dict)]
         value = "".join(part for part in parts if isinstance(part, str))
-    return _clean(value) if isinstance(value, str) else None
+    return clean(value) if isinstance(value, str) else None
 
 
-def _clean(text: str) -> str:
-    """Text that any store can keep and any request can send: no half characters, no U+0000."""
-    return (
-        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
-    )
-
-
-def _count(value: Any) -> int | None:
+def token_count(value: Any) -> int | None:
     """A number of tokens, or None where the server did not say, or said what no count can be."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= MAX_TOKENS else None
@@ -367,8 +379,8 @@ def _cached(usage: Mapping[str, Any]) -> int | None:
     DeepSeek's API names them in a field of its own.
     """
     details = _object(usage.get("prompt_tokens_details"))
-    found = _count(details.get("cached_tokens"))
-    return _count(usage.get("prompt_cache_hit_tokens")) if found is None else found
+    found = token_count(details.get("cached_tokens"))
+    return token_count(usage.get("prompt_cache_hit_tokens")) if found is None else found
 
 
 def _reply(essence: Mapping[str, Any], *, from_store: bool) -> Reply:

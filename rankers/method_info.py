@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankers.base import Ranker, Selector
 from rankers.embedders import Embedder, make_embedder
 from rankers.params import Param
+from rankers.spending import Spending
 from rankers.store import ResponseStore
 
 if TYPE_CHECKING:
@@ -26,18 +27,23 @@ GOLD = "gold"
 class Options:
     """Names of a model and an embedder, or an LLM that is there already.
 
-    ``store`` keeps what an embedder is answered by a server; without one, the LLM's does.
+    ``store`` keeps what an embedder is answered by a server, ``spending`` limits and counts what it
+    asks; without them, the LLM's do.
     """
 
     model: str | None = None
     embedder: str | None = None
     llm: LLM | None = None
     store: ResponseStore | None = None
+    spending: Spending | None = None
 
     def make_embedder(self) -> Embedder:
         """Return the named embedder, the default one without a name."""
-        store = self.llm.store if self.store is None and self.llm is not None else self.store
-        return make_embedder(self.embedder, store)
+        store, spending = self.store, self.spending
+        if self.llm is not None:
+            store = self.llm.store if store is None else store
+            spending = self.llm.spending if spending is None else spending
+        return make_embedder(self.embedder, store, spending)
 
     def make_llm(self) -> LLM:
         """Return the LLM given, else one from the environment. Raises MissingDependency."""
@@ -45,7 +51,7 @@ class Options:
             return self.llm
         from rankers.llm import LLM
 
-        return LLM.from_environment(self.model)
+        return LLM.from_environment(self.model, spending=self.spending)
 
 
 #: Makes a method from its checked parameters and the options.

@@ -13,6 +13,7 @@ from rankers.base import Method, Ranker, Selector
 from rankers.errors import BadInput, UnknownMethod
 from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL, MethodInfo, Options
 from rankers.params import Param, parse_params
+from rankers.spending import Spending
 from rankers.store import ResponseStore
 from rankers.top_k import TopK
 
@@ -25,17 +26,19 @@ def build(
     params: Mapping[str, Any] | None = None,
     llm: Any = None,
     store: ResponseStore | None = None,
+    spending: Spending | None = None,
 ) -> Ranker | Selector:
     """Build the method ``name``; values of ``params`` may be text from a command line.
 
     ``llm`` (a ``rankers.llm.LLM``) is used as it is; without one, a method that needs a model
     makes it from the environment and ``model``. ``model`` and ``embedder`` are ignored by methods
     that use none (see ``unused_options``). ``store`` keeps the vectors of an embedder that asks a
-    server; without one, the store of ``llm`` does. Raises UnknownMethod, BadInput for a wrong
-    parameter or embedder, MissingDependency when no model is named anywhere.
+    server, ``spending`` limits and counts what is asked; without them, those of ``llm`` do.
+    Raises UnknownMethod, BadInput for a wrong parameter or embedder, MissingDependency when no
+    model is named anywhere.
     """
     values = method_params(name, params)
-    return METHODS[name].builder(values, Options(model, embedder, llm, store))
+    return METHODS[name].builder(values, Options(model, embedder, llm, store, spending))
 
 
 def method_info(name: str) -> MethodInfo:

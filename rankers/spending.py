@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from dataclasses import dataclass
 
 from rankers.errors import BadInput, SpendLimitReached
@@ -11,6 +12,8 @@ from rankers.processes import PerProcess
 from rankers.values import Usage
 
 _MILLION = 1_000_000
+# Seconds after which a pause looks whether the run was stopped.
+_LOOK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +93,20 @@ class Spending:
         self.tokens = 0
         self.cost = 0.0
         self.estimated = 0
+        self._stopped: str | None = None
         self._lock = PerProcess(threading.Lock)
 
     def reserve(self) -> None:
         """Take one call off the limit, before it is sent.
 
-        Raises SpendLimitReached, having taken nothing, when any limit is reached.
+        Raises SpendLimitReached, having taken nothing, when any limit is reached or after ``stop``.
         """
         with self._lock():
+            if self._stopped is not None:
+                raise SpendLimitReached(
+                    f"{self._stopped}: nothing more was sent ({self.report()}); "
+                    "answers so far are kept: start again to go on"
+                )
             reached = self._reached()
             if reached:
                 raise SpendLimitReached(
@@ -105,6 +114,19 @@ class Spending:
                     f"({self.report()}); answers so far are kept"
                 )
             self.calls += 1
+
+    def stop(self, reason: str) -> None:
+        """Let no further call be sent, for good; threads that pause between tries wake up.
+
+        Takes no lock, so that a signal handler may call it. Calls under way go on to their end.
+        """
+        self._stopped = reason
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but not on after ``stop``."""
+        end = time.monotonic() + seconds
+        while self._stopped is None and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK))
 
     def give_back(self) -> None:
         """Return a call that cost nothing."""

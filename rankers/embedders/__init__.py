@@ -13,6 +13,7 @@ from rankers.embedders.remote import OpenAIEmbedder
 from rankers.embedders.transformer import SentenceTransformerEmbedder
 from rankers.embedders.word_vectors import WordLlamaEmbedder
 from rankers.errors import BadInput
+from rankers.spending import Spending
 from rankers.store import ResponseStore
 
 __all__ = [
@@ -28,11 +29,16 @@ __all__ = [
 DEFAULT_EMBEDDER = WordLlamaEmbedder.name
 
 
-def make_embedder(name: str | None = None, store: ResponseStore | None = None) -> Embedder:
+def make_embedder(
+    name: str | None = None,
+    store: ResponseStore | None = None,
+    spending: Spending | None = None,
+) -> Embedder:
     """Return the embedder of that name, ``wordllama`` without one; no model is loaded yet.
 
-    ``store`` keeps what a server answers. Raises BadInput, listing the forms, for an unknown name,
-    and MissingDependency when ``openai:`` lacks its address or key.
+    ``store`` keeps what a server answers, ``spending`` limits and counts what it is asked.
+    Raises BadInput, listing the forms, for an unknown name, and MissingDependency when
+    ``openai:`` lacks its address or key.
     """
     wanted = name or DEFAULT_EMBEDDER
     kind, _, model = wanted.partition(":")
@@ -41,7 +47,7 @@ def make_embedder(name: str | None = None, store: ResponseStore | None = None) -
     if kind == SentenceTransformerEmbedder.kind and model.strip():
         return SentenceTransformerEmbedder(model.strip())
     if kind == OpenAIEmbedder.kind and model.strip():
-        return OpenAIEmbedder.from_environment(model.strip(), store=store)
+        return OpenAIEmbedder.from_environment(model.strip(), store=store, spending=spending)
     raise BadInput(
         f"unknown embedder {wanted!r}: there is {DEFAULT_EMBEDDER}, "
         f"{SentenceTransformerEmbedder.kind}:NAME (a model's name or folder) and "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,9 @@ from rankers.embedders.base import Embedder
 from rankers.embedders.batches import batches
 from rankers.endpoint import Body, Endpoint
 from rankers.errors import MalformedReply
+from rankers.spending import Spending
 from rankers.store import ResponseStore
+from rankers.values import Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -26,6 +27,8 @@ Vector = NDArray[np.float64]
 _BATCH_TEXTS = 32
 #: Far below the 300,000 tokens that OpenAI takes in one request.
 _BATCH_CHARACTERS = 200_000
+#: Products and sums of larger numbers would no longer be finite.
+_LARGEST = 1e100
 #: Vectors kept in memory; of 1,536 dimensions they take 120 MB.
 _MOST_IN_MEMORY = 10_000
 
@@ -49,21 +52,29 @@ class OpenAIEmbedder(Embedder):
         self._lock = threading.Lock()
 
     @classmethod
-    def from_environment(cls, model: str, *, store: ResponseStore | None = None) -> OpenAIEmbedder:
+    def from_environment(
+        cls,
+        model: str,
+        *,
+        store: ResponseStore | None = None,
+        spending: Spending | None = None,
+    ) -> OpenAIEmbedder:
         """An embedder at OPENAI_BASE_URL, with the key and the settings that an LLM would have.
 
+        ``spending`` limits and counts what the server is asked.
         Raises MissingDependency without a key that is needed, BadInput for a bad setting.
         """
         from rankers.llm import LLM
 
-        llm = LLM.from_environment(model)
-        key = os.environ.get("OPENAI_API_KEY") or "none"
-        return cls(model, EmbeddingEndpoint(llm.base_url, key, llm.settings), store)
+        same = LLM.from_environment(model, spending=spending).endpoint
+        endpoint = EmbeddingEndpoint(same.base_url, same.api_key, same.settings, same.spending)
+        return cls(model, endpoint, store)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return (n, d) vectors; d is 0 when no text has a visible character.
 
-        Raises TransportError, PermanentError with the server's words, or MalformedReply.
+        Raises TransportError, PermanentError with the server's words, MalformedReply, or
+        SpendLimitReached before a request that the limits do not allow.
         """
         found = self._vectors([text for text in dict.fromkeys(texts) if text.strip()])
         sizes = {vector.size for vector in found.values()} or {0}
@@ -114,7 +125,10 @@ class OpenAIEmbedder(Embedder):
 
     def _ask(self, texts: list[str]) -> list[Vector]:
         body = {"model": self.model, "input": texts, "encoding_format": "float"}
-        return _vectors_in(self._endpoint.send(body), len(texts))
+        answer = self._endpoint.send(body)
+        # What is no set of vectors was paid for as well.
+        self._endpoint.spending.count(_usage(answer), sent=sum(map(len, texts)), said=0)
+        return _vectors_in(answer, len(texts))
 
 
 class EmbeddingEndpoint(Endpoint):
@@ -124,19 +138,31 @@ class EmbeddingEndpoint(Endpoint):
         create: Any = client.embeddings.with_streaming_response.create
         return create(model="", input=[], extra_body=body, timeout=timeout)
 
+    def _check(self, answer: Body) -> None:
+        """Whether an answer holds the vectors asked for is checked when they are read."""
+
+
+def _usage(answer: Mapping[str, Any]) -> Usage:
+    """What a server says an answer cost: tokens that were sent."""
+    from rankers.llm import token_count
+
+    usage = answer.get("usage")
+    found = token_count(usage.get("prompt_tokens")) if isinstance(usage, Mapping) else None
+    return Usage(1, found or 0, None, 0)
+
 
 def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
     """The n vectors of a server's answer in the order asked for, which ``index`` tells.
 
     Raises MalformedReply when the answer holds anything else.
     """
-    raw = json.dumps(answer)[:2000]
+    raw = _start(answer)
     data = answer.get("data")
     items = data if isinstance(data, list) else []
     rows = {
-        item.get("index", place): item.get("embedding")
+        index: item.get("embedding")
         for place, item in enumerate(items)
-        if isinstance(item, Mapping)
+        if isinstance(item, Mapping) and isinstance(index := item.get("index", place), int)
     }
     if len(items) != n or set(rows) != set(range(n)):
         raise MalformedReply(
@@ -145,13 +171,25 @@ def _vectors_in(answer: Mapping[str, Any], n: int) -> list[Vector]:
     return [_vector(rows[place], raw) for place in range(n)]
 
 
+def _start(answer: Mapping[str, Any]) -> str:
+    """The first 2,000 characters of an answer."""
+    try:
+        return json.dumps(answer)[:2000]
+    except RecursionError:
+        return "(nested too deeply to be shown)"
+
+
 def _vector(value: Any, raw: str) -> Vector:
+    """One embedding. Raises MalformedReply for anything but numbers that can be worked with."""
     try:
         vector = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         vector = np.array([])
-    if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
+    # Written so that NaN is refused, too.
+    if vector.ndim != 1 or not vector.size or not (np.abs(vector) <= _LARGEST).all():
         raise MalformedReply(
-            "the server's answer holds an embedding that is no list of numbers", raw
+            "the server's answer holds an embedding that is no list of numbers from "
+            f"-{_LARGEST:g} to {_LARGEST:g}",
+            raw,
         )
     return vector

@@ -21,13 +21,20 @@ from rankers.errors import (
     MalformedReply,
     MissingDependency,
     PermanentError,
+    SpendLimitReached,
     TransportError,
 )
+from rankers.llm import LLM
+from rankers.spending import Spending
 from rankers.store import FileStore, MemoryStore
 from tests.llm_server import LLMServer, embedding, raw_body, status
 from tests.rankers.claim_files import write
 
 TEXTS = [f"sentence number {i}" for i in range(80)]
+
+DEEP = [1]
+for _ in range(300):
+    DEEP = [DEEP]
 
 
 @pytest.fixture
@@ -205,6 +212,14 @@ def test_a_refusal_fails_at_once_with_the_servers_words(server):
         ({"data": [{"embedding": [1]}, {"embedding": None}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [[1]]}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [1, None]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1], "index": []}] * 2}, "2 embeddings and answered with 0"),
+        ({"data": [{"embedding": [1], "index": None}] * 2}, "2 embeddings and answered with 0"),
+        ({"data": [{"embedding": [1]}, {"embedding": [10**400]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [1e101]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [-1e308]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [float("nan")]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": [float("inf")]}]}, "no list of numbers"),
+        ({"data": [{"embedding": [1]}, {"embedding": DEEP}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [1, 2]}]}, "vectors of 1 and 2 numbers"),
     ],
 )
@@ -242,6 +257,38 @@ def test_what_was_paid_for_outlives_the_process_and_a_failure(server, tmp_path):
     again, _ = asking(server, FileStore(tmp_path / "answers"))
     assert np.array_equal(again.embed(TEXTS), expected(TEXTS))
     assert len(server.embedding_bodies) == 4
+
+
+def test_what_an_embedder_asks_counts_and_is_limited(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    spending = Spending(max_calls=2)
+    with pytest.raises(SpendLimitReached, match="limit of 2 calls"):
+        make_embedder("openai:bag", spending=spending).embed(TEXTS)
+    assert asked(server) == [32, 32]
+    assert (spending.calls, spending.tokens, spending.estimated) == (2, 3 * 64, 0)
+
+
+def test_a_refused_request_for_vectors_costs_nothing_and_unknown_tokens_are_estimated(server):
+    item = {"index": 0, "embedding": [1]}
+    server.embedding_script = [status(400, "no"), raw_body({"data": [item], "usage": [1]})]
+    embedder, _ = asking(server)
+    spending = embedder._endpoint.spending
+    with pytest.raises(PermanentError, match="no"):
+        embedder.embed(["abc"])
+    assert (spending.calls, spending.tokens) == (0, 0)
+    embedder.embed(["abc"])
+    assert (spending.calls, spending.tokens, spending.estimated) == (1, 3, 1)
+
+
+def test_a_methods_embedder_spends_from_what_it_is_given_or_else_as_its_llm(server, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    llm = LLM("m", base_url=server.base_url, spending=Spending())
+    own = Spending()
+    for spending in (None, own):
+        ranker = rankers.build("similarity", embedder="openai:bag", llm=llm, spending=spending)
+        ranker.rank(CLAIM, SENTENCES)
+    assert (llm.spending.calls, own.calls) == (1, 1)
+    assert own.tokens == llm.spending.tokens > 0
 
 
 def test_answers_are_kept_by_model(server):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import threading
 import time
@@ -11,21 +12,23 @@ from typing import Any
 
 import pytest
 
-from rankers.alarms import Alarms
 from rankers.asking import ask
 from rankers.endpoint import _clients
 from rankers.errors import MalformedReply, PermanentError, TransportError
-from rankers.llm import Reply
+from rankers.llm import LLM, Reply
 from rankers.replies import parse_pick
+from rankers.store import MemoryStore
 from rankers.values import Usage
 from tests import llm_server
 from tests.llm_server import Act, LLMServer, Request, raw_body, say, status
+from tests.rankers.raw_server import RawServer, Send, dripping, response
 from tests.rankers.test_llm import MESSAGES, QUICK, SCHEMA, _in_threads, llm_at
 
 ONLY_DEFAULT = (
     "Unsupported value: 'temperature' does not support 0 with this model. "
     "Only the default (1) value is supported."
 )
+GOOD = {"choices": [{"message": {"content": "[1]"}}]}
 STRUCTURED = replace(QUICK, structured=True)
 
 
@@ -264,7 +267,7 @@ def test_a_model_that_never_answers_is_asked_five_times_and_no_more():
     assert value is None
 
 
-# Clients and alarms.
+# Clients and deadlines.
 
 
 def test_threads_that_start_together_share_one_client(monkeypatch: pytest.MonkeyPatch):
@@ -307,21 +310,126 @@ def test_late_answers_of_many_threads_end_each_in_its_own_time():
     assert outcomes == {0: "[1]", 1: "late", 2: "[1]", 3: "late"}
 
 
-def test_an_alarm_rings_unless_it_is_called_off_and_an_earlier_one_does_not_wait():
-    alarms = Alarms()
-    rung: list[str] = []
-    early = threading.Event()
-    now = time.monotonic()
-    with alarms.at(now + 60, lambda: rung.append("much later")):
-        with alarms.at(now + 0.05, lambda: (rung.append("soon"), early.set())[0]):
-            assert early.wait(10)
-        with alarms.at(time.monotonic() + 0.2, lambda: rung.append("called off")):
-            pass
-        time.sleep(0.3)
-    assert rung == ["soon"]
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": "model is loading"},
+        {"object": "error", "message": "model overloaded", "code": 40303},
+        {"choices": None},
+        {"choices": []},
+        {"choices": {"message": {"content": "[2]"}}},
+        {"choices": ["[2]"]},
+        {"choices": [{"text": "[2]"}]},
+        {"choices": [{"message": "[2]"}]},
+        {"choices": [{"message": None}]},
+        "[" * 200_000,
+    ],
+)
+def test_json_that_is_no_completion_is_asked_again_and_never_kept(body: Any):
+    store = MemoryStore()
+    with LLMServer([raw_body(body), say("[1]")]) as server:
+        assert llm_at(server, store=store).complete(MESSAGES, max_tokens=5).text == "[1]"
+        assert len(server.requests) == 2
+    with LLMServer(lambda _: raw_body(body)) as server:
+        llm = llm_at(server, store=store, settings=replace(QUICK, tries=2))
+        with pytest.raises(TransportError, match="the answer is no"):
+            llm.complete(MESSAGES, max_tokens=5, attempt=1)
+    assert len(store._responses) == 1
+
+
+@pytest.mark.parametrize("code", [400, 500])
+def test_an_error_nested_too_deeply_to_be_shown_is_still_an_error(code: int):
+    body = '{"error": ' + "[" * 990 + "]" * 990 + "}"
+    with LLMServer([Act(status=code, body=body)]) as server:
+        with pytest.raises((PermanentError, TransportError), match=str(code)):
+            llm_at(server, settings=replace(QUICK, tries=1)).complete(MESSAGES, max_tokens=5)
 
 
 def test_an_error_page_of_a_gateway_is_no_answer():
     with LLMServer([raw_body("<html>bad gateway</html>"), say("[1]")]) as server:
         assert llm_at(server).complete(MESSAGES, max_tokens=5).text == "[1]"
         assert len(server.requests) == 2
+
+
+# The deadline holds for every part of an answer.
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a"),
+        (b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", b" "),
+        (b"HTTP/1.1 500 Oops\r\n\r\n", b" "),
+        (b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    ],
+)
+def test_a_server_that_never_ends_is_left_at_the_deadline(start: bytes, piece: bytes):
+    with RawServer(dripping(start, piece)) as server:
+        llm = LLM("m", base_url=server.base_url, settings=replace(QUICK, timeout=0.5, tries=1))
+        ended = threading.Event()
+        caught: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                llm.complete(MESSAGES, max_tokens=5)
+            except TransportError as error:
+                caught.append(error)
+            ended.set()
+
+        threading.Thread(target=work, daemon=True).start()
+        assert ended.wait(20)
+    assert "in time" in str(caught[0]) or "nothing came within 0.5 s" in str(caught[0])
+
+
+def test_after_a_late_answer_the_next_call_has_its_own_time():
+    answers = iter([dripping(b"HTTP/1.1 200 OK\r\nX: ", b"a"), response(GOOD)])
+    with RawServer(lambda send, stop: next(answers)(send, stop)) as server:
+        settings = replace(QUICK, timeout=5, try_timeout=0.5)
+        llm = LLM("m", base_url=server.base_url, settings=settings)
+        assert llm.complete(MESSAGES, max_tokens=5).text == "[1]"
+
+
+# Words of the server in errors.
+
+
+@pytest.mark.parametrize("code", [400, 200, 503])
+@pytest.mark.parametrize("odd", ["\ud800", "\x00"])
+def test_a_servers_words_are_cleaned_before_they_go_into_an_error(code: int, odd: str):
+    error = {"message": f"bad {odd} half", "code": 400, "param": odd}
+    with LLMServer([Act(status=code, body={"error": error})]) as server:
+        with pytest.raises((PermanentError, TransportError)) as raised:
+            llm_at(server, settings=replace(QUICK, tries=1)).complete(MESSAGES, max_tokens=5)
+    assert "bad \ufffd half" in str(raised.value)
+    assert odd not in str(raised.value)
+
+
+# Size.
+
+
+def _endless(start: bytes, piece: bytes) -> Callable[[Send, threading.Event], None]:
+    return dripping(start, piece * (2**20 // len(piece)), seconds=0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        _endless(b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+        _endless(b"HTTP/1.1 400 Bad Request\r\n\r\n", b" "),
+        _endless(b"HTTP/1.1 503 Busy\r\n\r\n", b" "),
+        response(gzip.compress(b" " * 17 * 2**20), headers="Content-Encoding: gzip\r\n"),
+    ],
+    ids=["answer", "refusal", "error", "compressed"],
+)
+def test_an_answer_above_all_measure_is_not_read_to_its_end(
+    answer: Callable[[Send, threading.Event], None],
+):
+    store = MemoryStore()
+    with RawServer(answer) as server:
+        settings = replace(QUICK, timeout=60)
+        llm = LLM("m", base_url=server.base_url, settings=settings, store=store)
+        with pytest.raises(PermanentError, match="larger than 16 MB"):
+            llm.complete(MESSAGES, max_tokens=5)
+        assert (len(server.heads), llm.spending.calls) == (1, 1)
+    assert store._responses == {}

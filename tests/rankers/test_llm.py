@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import multiprocessing
 import random
 import threading
@@ -85,11 +86,9 @@ def test_cached_tokens_are_unknown_where_the_server_does_not_say(usage: dict[str
 @pytest.mark.parametrize(
     "body",
     [
-        {"choices": []},
-        {},
+        {"choices": [{"message": {}}]},
         {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]},
-        {"choices": [{"message": None}]},
-        {"choices": None, "usage": None},
+        {"choices": [{"message": {"content": None}}], "usage": None},
     ],
 )
 def test_missing_fields_make_an_empty_reply_of_unknown_cost(body: dict[str, Any]):  # B5, W8
@@ -527,6 +526,25 @@ def test_model_address_key_and_settings_come_from_the_environment():
     assert llm.settings == LLMSettings(timeout=7.5, concurrency=2, structured=True, tries=3)
     assert "secret" not in repr(llm)
     assert "secret" not in repr(llm._endpoint)
+
+
+def test_a_password_in_the_address_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture):
+    script = [status(400, "unknown temperature"), say("[1]"), status(503), status(400)]
+    with LLMServer(script) as server, caplog.at_level("DEBUG"):
+        address = server.base_url.replace("//", "//user:s3cret%21@")
+        env = {"OPENAI_BASE_URL": address, "SUFFICE_LLM_TRIES": "1"}
+        llm = LLM.from_environment("m", environ=env)
+        llm.complete(MESSAGES, max_tokens=5)
+        sent = base64.b64encode(b"user:s3cret!").decode()
+        assert server.requests[0].headers["authorization"] == f"Basic {sent}"
+        texts = [repr(llm), repr(llm.endpoint), llm.base_url]
+        for expected in (TransportError, PermanentError):
+            with pytest.raises(expected) as raised:
+                llm.complete(MESSAGES, max_tokens=5)
+            texts.append(str(raised.value))
+        assert llm.base_url == server.base_url
+        assert server.base_url in texts[-2]
+    assert not [text for text in [*texts, caplog.text] if "s3cret" in text]
 
 
 def test_the_model_named_wins_over_the_environment():

@@ -10,7 +10,7 @@ from rankers.incremental import IncrementalLLM
 from rankers.llm import MAX_TOKENS
 from rankers.registry import build
 from rankers.store import FileStore
-from tests.llm_server import LLMServer, say
+from tests.llm_server import LLMServer, raw_body, say
 from tests.rankers.test_llm import MESSAGES, llm_at
 
 SENTENCES = ["The bridge opened in 1932.", "It rains.", "The bridge is in Sydney."]
@@ -53,3 +53,28 @@ def test_usage_of_another_shape_is_unknown(usage):
         reply = llm_at(server).complete(MESSAGES, max_tokens=9)
     assert reply.text == "[1]"
     assert reply.usage.cached_prompt_tokens is None
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        "5",
+        "true",
+        '"abc"',
+        '{"a": 1}',
+        '[{"token": "1", "logprob": 1' + "0" * 400 + "}]",
+        '[{"token": "1", "logprob": true}]',
+        '[{"token": "1", "logprob": NaN}]',
+        '[{"token": "1", "logprob": "-1"}]',
+        "[5]",
+    ],
+)
+def test_odd_log_probabilities_are_left_out(top):
+    body = (
+        '{"choices": [{"message": {"content": "1"}, "logprobs": {"content": [{"top_logprobs": '
+        + top
+        + "}]}}]}"
+    )
+    with LLMServer([raw_body(body)]) as server:
+        reply = llm_at(server).first_tokens(MESSAGES)
+    assert (reply.text, reply.top_logprobs) == ("1", ())

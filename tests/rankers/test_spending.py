@@ -17,7 +17,7 @@ from rankers.spending import Prices, Spending
 from rankers.store import MemoryStore
 from rankers.values import Usage
 from tests import llm_server
-from tests.llm_server import LLMServer, raw_body, say, status
+from tests.llm_server import Act, LLMServer, Request, raw_body, say, status
 from tests.rankers.test_llm import MESSAGES, QUICK, llm_at
 
 USAGE = {
@@ -211,3 +211,35 @@ def test_limits_that_are_none_are_named_all_at_once():
     assert [problem.split(":")[0] for problem in raised.value.problems] == [
         *("max_calls", "max_tokens", "max_cost", "max_cost"),
     ]
+
+
+def test_after_a_stop_nothing_is_sent_and_a_pause_between_tries_ends():
+    spending = Spending()
+    busy = threading.Event()
+
+    def script(request: Request) -> Act:
+        busy.set()
+        return status(503, retry_after="50")
+
+    caught: list[SpendLimitReached] = []
+
+    def work() -> None:
+        with pytest.raises(SpendLimitReached) as raised:
+            llm.complete(MESSAGES, max_tokens=5)
+        caught.append(raised.value)
+
+    with LLMServer(script) as server:
+        llm = llm_at(server, spending=spending, settings=replace(QUICK, timeout=100))
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        assert busy.wait(10)
+        spending.stop("interrupted")
+        thread.join(20)
+        assert not thread.is_alive()
+        with pytest.raises(SpendLimitReached, match="interrupted: nothing more was sent"):
+            llm.complete(MESSAGES, max_tokens=5)
+        assert len(server.requests) == 1
+    assert str(caught[0]) == (
+        "interrupted: nothing more was sent (spent: 0 calls, 0 tokens); "
+        "answers so far are kept: start again to go on"
+    )
