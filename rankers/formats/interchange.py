@@ -41,11 +41,17 @@ FIELDS = (
 
 def read_interchange(stream: BinaryIO, seen: SeenIds) -> Iterator[Row]:
     """Yield one row for each line that is not blank."""
+    is_first = True
     for line in read_lines(stream):
         if line.problem is not None:
             yield Row(line.number, problems=(Problem(line.number, None, line.problem),))
         elif line.text.strip():
+            if is_first and (message := _other_format(line.text)):
+                # Every further line would be a problem for the same reason.
+                yield Row(line.number, problems=(Problem(line.number, None, message),))
+                return
             yield _LineReader(line.number).read(line.text, seen)
+            is_first = False
 
 
 def to_interchange(claim: Claim) -> dict[str, Any]:
@@ -87,6 +93,32 @@ def claim_digest(claim: Claim) -> str:
     """Return a SHA-256 over the whole content: equal exactly for identical claims."""
     canonical = json.dumps(to_interchange(claim), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _other_format(first_line: str) -> str | None:
+    """What a file is whose first line shows that it is in another format, and what to do."""
+    try:
+        record = parse_json(first_line)
+    except ValueError:
+        text = first_line.strip()
+        if text in ("[", "{") or text.startswith(("[{", "[ {")):
+            return (
+                "this looks like one JSON value over several lines: write one claim a line, or, if "
+                "it is another dataset's file, convert it first with python -m rankers convert"
+            )
+        if "claim_id" in text or ("," in text and not text.startswith(("{", "["))):
+            return (
+                "this looks like CSV: convert it first with python -m rankers convert --format csv"
+            )
+        return None
+    if isinstance(record, list) and record and isinstance(record[0], dict):
+        return (
+            "this is one JSON list: write one claim a line, or, if it is another dataset's file, "
+            "convert it first with python -m rankers convert"
+        )
+    if isinstance(record, dict) and {"evidence", "supporting_sentences"} <= set(record):
+        return "this looks like WiCE: convert it first with python -m rankers convert --format wice"
+    return None
 
 
 class _LineReader:

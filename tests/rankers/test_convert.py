@@ -199,6 +199,26 @@ def test_claims_without_a_value_to_stratify_by_are_noticed(tmp_path, capsys, key
     assert "notice" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("claim_id;claim;label\na;b;c\n", "this looks like CSV: convert it first"),
+        ("\nid,claim,label\na,b,c\nd,e,f\n", "--format csv"),
+        ('[\n{"id": "a"},\n{"id": "b"}\n]\n', "one JSON value over several lines"),
+        ('{\n  "id": "a"\n}\n', "one JSON value over several lines"),
+        ('[{"id": "a"}, {"id": "b"}]\n', "this is one JSON list"),
+        ('{"evidence": [], "supporting_sentences": []}\n' * 2, "--format wice"),
+    ],
+)
+def test_a_file_in_another_format_is_named_once_with_what_to_do(tmp_path, text, message):
+    path = tmp_path / "claims.jsonl"
+    path.write_text(text)
+    with pytest.raises(BadInput) as caught:
+        list(read_claims(path))
+    [problem] = caught.value.problems
+    assert message in problem
+
+
 def test_bounds_are_applied_before_the_limit_and_counted_by_reason(tmp_path):
     claims = [{"id": str(n), "candidates": ["x"] * n, "gold_sets": [[0]]} for n in range(1, 7)]
     source, out = write(tmp_path / "a.jsonl", *claims), tmp_path / "out.jsonl"
