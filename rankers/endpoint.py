@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rankers import refusals
-from rankers.addresses import credentials, shown
+from rankers.addresses import credentials, origin, shown
 from rankers.deadlines import TooLarge, bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
@@ -100,7 +100,9 @@ class _Clients:
                     base_url=shown(base_url),
                     api_key=api_key,
                     max_retries=0,
-                    http_client=openai.DefaultHttpxClient(auth=credentials(base_url)),
+                    http_client=openai.DefaultHttpxClient(
+                        auth=credentials(base_url), follow_redirects=False
+                    ),
                 )
                 bound(client._client)
                 self._made[base_url, api_key] = client
@@ -329,7 +331,16 @@ def _message(choice: Any) -> Any:
 def _status_error(error: Any) -> Exception:
     """What an HTTP error status means: _Failure to try again, PermanentError otherwise."""
     status = int(error.status_code)
+    location = error.response.headers.get("location")
+    if 300 <= status < 400 and location:
+        return PermanentError(
+            f"the server sends requests on ({status}) to {origin(location)}, which was not asked; "
+            "if that is the right address, set OPENAI_BASE_URL to it",
+            status,
+        )
     words = _words(error.body) if error.body else str(error.message)
+    if status == 404:
+        words += " (is the address right? it usually ends in /v1)"
     param = getattr(error, "param", None)
     if isinstance(param, str) and param not in words:
         words += f" (parameter {clean(param)[:100]})"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankers.addresses import shown
+from rankers.addresses import problem, shown
 from rankers.endpoint import Endpoint, LLMSettings
 from rankers.errors import BadInput, MissingDependency, TruncatedReply
 from rankers.plain_text import clean
@@ -128,11 +128,8 @@ class LLM:
             )
         base_url = overrides.pop("base_url", None) or env.get("OPENAI_BASE_URL") or OPENAI_URL
         api_key = (overrides.pop("api_key", None) or env.get("OPENAI_API_KEY") or "").strip()
-        if urlsplit(base_url).scheme not in ("http", "https"):
-            raise MissingDependency(
-                f"OPENAI_BASE_URL={shown(base_url)!r} is no address: "
-                "begin it with http:// or https://"
-            )
+        if wrong := problem(base_url):
+            raise MissingDependency(f"OPENAI_BASE_URL={shown(base_url)!r} {wrong}")
         if not api_key and urlsplit(base_url).hostname == urlsplit(OPENAI_URL).hostname:
             raise MissingDependency(
                 f"{shown(base_url)} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a "
