@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import random
 import threading
 import time
@@ -39,6 +38,18 @@ _MOST_BYTES = 16 * 2**20
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
+# Beyond these a setting is a slip, and clocks, sockets and locks do not take every number.
+_MOST = {
+    "timeout": 86_400,
+    "try_timeout": 86_400,
+    "concurrency": 10_000,
+    "tries": 1_000,
+    "backoff": 3_600,
+    "backoff_cap": 3_600,
+    "reasoning_tokens": 10_000_000,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class LLMSettings:
     """How an endpoint is treated. All times are in seconds.
@@ -66,12 +77,14 @@ class LLMSettings:
     def __post_init__(self) -> None:
         for name in ("timeout", "try_timeout", "concurrency", "tries"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} must be a number above 0, not {value}")
+            most = _MOST[name]
+            if value is not None and not 0 < value <= most:
+                raise ValueError(f"{name} must be a number above 0 and at most {most}, not {value}")
         for name in ("backoff", "backoff_cap", "reasoning_tokens"):
             value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be a number, 0 or more, not {value}")
+            most = _MOST[name]
+            if not 0 <= value <= most:
+                raise ValueError(f"{name} must be a number from 0 to {most}, not {value}")
 
 
 class _Failure(Exception):

@@ -34,13 +34,13 @@ _LEAST_LARGER_BUDGET = 4096
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "timeout": (float, "a number of seconds above 0"),
-    "try_timeout": (float, "a number of seconds above 0"),
-    "concurrency": (int, "a whole number above 0"),
-    "tries": (int, "a whole number above 0"),
-    "backoff": (float, "a number of seconds, 0 or more"),
-    "backoff_cap": (float, "a number of seconds, 0 or more"),
-    "reasoning_tokens": (int, "a whole number, 0 or more"),
+    "timeout": (float, "a number of seconds above 0, at most 86400"),
+    "try_timeout": (float, "a number of seconds above 0, at most 86400"),
+    "concurrency": (int, "a whole number from 1 to 10000"),
+    "tries": (int, "a whole number from 1 to 1000"),
+    "backoff": (float, "a number of seconds from 0 to 3600"),
+    "backoff_cap": (float, "a number of seconds from 0 to 3600"),
+    "reasoning_tokens": (int, "a whole number from 0 to 10000000"),
     "structured": (lambda text: _TRUTH[text.lower()], "true or false"),
     "places": (str, "a folder"),
 }
