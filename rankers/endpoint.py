@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import random
 import threading
 import time
@@ -18,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from rankers import refusals
-from rankers.addresses import credentials, shown
+from rankers.addresses import credentials, origin, shown
 from rankers.deadlines import TooLarge, bound, until
 from rankers.errors import PermanentError, TransportError
 from rankers.places import place
@@ -37,6 +36,18 @@ _CONNECT_SECONDS = 10.0
 _MOST_BYTES = 16 * 2**20
 # Errors of the HTTP library, by name, after which nothing can have reached the server.
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "PoolTimeout")
+
+
+# Beyond these a setting is a slip, and clocks, sockets and locks do not take every number.
+_MOST = {
+    "timeout": 86_400,
+    "try_timeout": 86_400,
+    "concurrency": 10_000,
+    "tries": 1_000,
+    "backoff": 3_600,
+    "backoff_cap": 3_600,
+    "reasoning_tokens": 10_000_000,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +77,14 @@ class LLMSettings:
     def __post_init__(self) -> None:
         for name in ("timeout", "try_timeout", "concurrency", "tries"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} must be a number above 0, not {value}")
+            most = _MOST[name]
+            if value is not None and not 0 < value <= most:
+                raise ValueError(f"{name} must be a number above 0 and at most {most}, not {value}")
         for name in ("backoff", "backoff_cap", "reasoning_tokens"):
             value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be a number, 0 or more, not {value}")
+            most = _MOST[name]
+            if not 0 <= value <= most:
+                raise ValueError(f"{name} must be a number from 0 to {most}, not {value}")
 
 
 class _Failure(Exception):
@@ -100,7 +113,9 @@ class _Clients:
                     base_url=shown(base_url),
                     api_key=api_key,
                     max_retries=0,
-                    http_client=openai.DefaultHttpxClient(auth=credentials(base_url)),
+                    http_client=openai.DefaultHttpxClient(
+                        auth=credentials(base_url), follow_redirects=False
+                    ),
                 )
                 bound(client._client)
                 self._made[base_url, api_key] = client
@@ -329,7 +344,16 @@ def _message(choice: Any) -> Any:
 def _status_error(error: Any) -> Exception:
     """What an HTTP error status means: _Failure to try again, PermanentError otherwise."""
     status = int(error.status_code)
+    location = error.response.headers.get("location")
+    if 300 <= status < 400 and location:
+        return PermanentError(
+            f"the server sends requests on ({status}) to {origin(location)}, which was not asked; "
+            "if that is the right address, set OPENAI_BASE_URL to it",
+            status,
+        )
     words = _words(error.body) if error.body else str(error.message)
+    if status == 404:
+        words += " (is the address right? it usually ends in /v1)"
     param = getattr(error, "param", None)
     if isinstance(param, str) and param not in words:
         words += f" (parameter {clean(param)[:100]})"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from rankers.addresses import shown
+from rankers.addresses import problem, shown
 from rankers.endpoint import Endpoint, LLMSettings
 from rankers.errors import BadInput, MissingDependency, TruncatedReply
 from rankers.plain_text import clean
@@ -34,13 +34,13 @@ _LEAST_LARGER_BUDGET = 4096
 
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "timeout": (float, "a number of seconds above 0"),
-    "try_timeout": (float, "a number of seconds above 0"),
-    "concurrency": (int, "a whole number above 0"),
-    "tries": (int, "a whole number above 0"),
-    "backoff": (float, "a number of seconds, 0 or more"),
-    "backoff_cap": (float, "a number of seconds, 0 or more"),
-    "reasoning_tokens": (int, "a whole number, 0 or more"),
+    "timeout": (float, "a number of seconds above 0, at most 86400"),
+    "try_timeout": (float, "a number of seconds above 0, at most 86400"),
+    "concurrency": (int, "a whole number from 1 to 10000"),
+    "tries": (int, "a whole number from 1 to 1000"),
+    "backoff": (float, "a number of seconds from 0 to 3600"),
+    "backoff_cap": (float, "a number of seconds from 0 to 3600"),
+    "reasoning_tokens": (int, "a whole number from 0 to 10000000"),
     "structured": (lambda text: _TRUTH[text.lower()], "true or false"),
     "places": (str, "a folder"),
 }
@@ -128,11 +128,8 @@ class LLM:
             )
         base_url = overrides.pop("base_url", None) or env.get("OPENAI_BASE_URL") or OPENAI_URL
         api_key = (overrides.pop("api_key", None) or env.get("OPENAI_API_KEY") or "").strip()
-        if urlsplit(base_url).scheme not in ("http", "https"):
-            raise MissingDependency(
-                f"OPENAI_BASE_URL={shown(base_url)!r} is no address: "
-                "begin it with http:// or https://"
-            )
+        if wrong := problem(base_url):
+            raise MissingDependency(f"OPENAI_BASE_URL={shown(base_url)!r} {wrong}")
         if not api_key and urlsplit(base_url).hostname == urlsplit(OPENAI_URL).hostname:
             raise MissingDependency(
                 f"{shown(base_url)} needs a key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a "

@@ -433,3 +433,24 @@ def test_an_answer_above_all_measure_is_not_read_to_its_end(
             llm.complete(MESSAGES, max_tokens=5)
         assert (len(server.heads), llm.spending.calls) == (1, 1)
     assert store._responses == {}
+
+
+# Wrong addresses.
+
+
+def test_a_redirect_is_not_followed():
+    with LLMServer() as other:
+        to = f"Location: {other.base_url}/chat/completions\r\n"
+        with RawServer(response({}, "307 Temporary Redirect", to)) as server:
+            llm = LLM("m", base_url=server.base_url, settings=QUICK)
+            with pytest.raises(PermanentError) as raised:
+                llm.complete(MESSAGES, max_tokens=5)
+        assert other.requests == []
+        assert f"to {other.base_url.removesuffix('/v1')}, which was not asked" in str(raised.value)
+
+
+def test_an_address_that_is_not_there_is_told_with_what_it_usually_looks_like():
+    with LLMServer() as server:
+        llm = LLM("m", base_url=server.base_url.removesuffix("/v1"), settings=QUICK)
+        with pytest.raises(PermanentError, match="it usually ends in /v1"):
+            llm.complete(MESSAGES, max_tokens=5)

@@ -200,11 +200,11 @@ def test_any_number_of_tries_has_a_pause():
     pauses = Pauses()
     with LLMServer() as server:
         pass  # and gone
-    settings = LLMSettings(timeout=600, backoff_cap=0.001, tries=1100)
+    settings = LLMSettings(timeout=600, backoff_cap=0.001, tries=1000)
     llm = LLM("m", base_url=server.base_url, settings=settings, sleep=pauses)
-    with pytest.raises(TransportError, match="after 1100 tries"):
+    with pytest.raises(TransportError, match="after 1000 tries"):
         llm.complete(MESSAGES, max_tokens=5)
-    assert len(pauses) == 1099
+    assert len(pauses) == 999
 
 
 def test_the_pause_the_server_asks_for_is_kept():
@@ -604,3 +604,23 @@ def test_settings_out_of_range_are_refused(field: str):
     for value in (-1, float("nan"), float("inf")):
         with pytest.raises(ValueError, match=field):
             LLMSettings(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "most"),
+    [
+        ("timeout", 86_400),
+        ("try_timeout", 86_400),
+        ("concurrency", 10_000),
+        ("tries", 1_000),
+        ("backoff", 3_600),
+        ("backoff_cap", 3_600),
+    ],
+)
+def test_settings_have_an_upper_bound(field: str, most: int):
+    name = f"SUFFICE_LLM_{field.upper()}"
+    env = {"OPENAI_API_KEY": "secret", name: str(most)}
+    assert getattr(LLM.from_environment("m", environ=env).settings, field) == most
+    for value in (str(most + 1), "1" + "0" * 30):
+        with pytest.raises(BadInput, match=rf"{name}: '{value}' cannot be used.* {most}"):
+            LLM.from_environment("m", environ={**env, name: value})

@@ -23,3 +23,22 @@ def test_a_refused_output_gets_no_note_beside_it(tmp_path):
 def test_a_server_address_without_http_is_refused_at_once(address):
     with pytest.raises(MissingDependency, match="begin it with http"):
         LLM.from_environment("m", environ={"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://[::1",
+        "http://",
+        "http:///v1",
+        "http://a b/v1",
+        "http://a/v1?x=1",
+        "http://a/v1#x",
+        "http://a:port/v1",
+        "http://u:s3cret@[::1",
+    ],
+)
+def test_an_address_that_no_server_can_have_is_refused_at_once(address):
+    with pytest.raises(MissingDependency, match=r"^OPENAI_BASE_URL=") as raised:
+        LLM.from_environment("m", environ={"OPENAI_BASE_URL": address})
+    assert "s3cret" not in str(raised.value)
