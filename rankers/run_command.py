@@ -156,7 +156,7 @@ def _build(
         store = FileStore(arguments.store or arguments.output + RESPONSES_SUFFIX)
     if MODEL in needs:
         llm = LLM.from_environment(arguments.model, store=store, spending=spending)
-    return _method(arguments, values, llm, store)
+    return _method(arguments, values, llm, store, spending)
 
 
 def _method(
@@ -164,6 +164,7 @@ def _method(
     values: dict[str, Any],
     llm: LLM | None,
     store: FileStore | None = None,
+    spending: Spending | None = None,
 ) -> Ranker | Selector:
     return build(
         arguments.method,
@@ -172,6 +173,7 @@ def _method(
         params=values,
         llm=llm,
         store=store,
+        spending=spending,
     )
 
 

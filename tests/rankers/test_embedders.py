@@ -98,7 +98,7 @@ def test_openai_without_a_key_is_refused_before_anything_is_asked(monkeypatch):
 def test_a_local_model_without_its_packages_says_what_to_install(monkeypatch):
     for package in ("torch", "sentence_transformers"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependency, match=r'pip install "suffice\[local\]"'):
+    with pytest.raises(MissingDependency, match=r'pip install "\.\[local\]"'):
         make_embedder("sentence-transformers:absent/packages").embed(["a"])
 
 

@@ -178,7 +178,7 @@ def test_parameters_below_their_bounds_are_refused():
 def test_without_the_packages_it_says_what_to_install(monkeypatch):
     for package in ("torch", "transformers"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependency, match=r'pip install "suffice\[local\]"'):
+    with pytest.raises(MissingDependency, match=r'pip install "\.\[local\]"'):
         rankers.build("nli", model="absent/packages").rank(CLAIM, ["a", "b"])
 
 

@@ -130,3 +130,15 @@ def test_another_embedder_behind_an_llm_is_another_run(claims, server, tmp_path,
     assert rank(claims, out) == 0
     assert rank(claims, out, "--embedder", "openai:bag") == 1
     assert "seed_order" in capsys.readouterr().err
+
+
+def test_a_limit_on_calls_counts_what_an_embedder_asks(claims, server, tmp_path, capsys):
+    out = tmp_path / "out.jsonl"
+    command = ["rank", claims, "--method", "similarity", "--embedder", "openai:bag"]
+    assert main([*command, "--max-calls", "2", "-o", str(out)]) == 1
+    said = capsys.readouterr()
+    assert len(server.embedding_bodies) == 2
+    assert "spent: 2 of 2 calls" in said.out
+    assert "stopped: the limit of 2 calls is reached" in said.err
+    assert main([*command, "-o", str(out)]) == 0
+    assert ids(out) == ["c0", "c1", "c2", "c3"]
