@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 DOCUMENTS = [
     README,
+    ROOT / "docs" / "accessibility.md",
     ROOT / "docs" / "coverage.md",
     ROOT / "docs" / "deployment.md",
     ROOT / "docs" / "formats.md",
