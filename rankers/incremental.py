@@ -69,6 +69,7 @@ class IncrementalLLM(LLMRanker):
             seed_ranker=seed_ranker,
             attempts=attempts,
             temperature=temperature,
+            fills_as_read=layout == PAPER,
             problems=problems,
         )
         self.layout = layout
@@ -77,22 +78,15 @@ class IncrementalLLM(LLMRanker):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """Layout, depth, attempts, temperature and the order that fills gaps."""
-        fills = "document_order" if self.layout == PAPER else repr(self.seed_ranker)
-        return {
-            "layout": self.layout,
-            "depth": self.depth,
-            "attempts": self.attempts,
-            "temperature": self.temperature,
-            "seed_order": fills,
-        }
+        """Layout and depth, and what every LLM ranker has."""
+        return {"layout": self.layout, "depth": self.depth, **super().params}
 
     def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
         """Ask position by position. See the class for what fills the gaps."""
         n = len(candidates)
         if n <= 1:
             return Ranking.judged(range(n))
-        left, usage = self._filling_order(claim, candidates)
+        left, usage = self._seed_order(claim, candidates)
         order: list[int] = []
         origins: list[str] = []
         for _ in range(min(self.depth, n) or n):
@@ -112,12 +106,6 @@ class IncrementalLLM(LLMRanker):
             for k in range(n_questions(len(candidates), self.depth))
         )
         return [PlannedCall(question.messages, EXPECTED_PICK_TOKENS) for question in questions]
-
-    def _filling_order(self, claim: str, candidates: Sequence[str]) -> tuple[list[int], Usage]:
-        """The order that fills gaps in this layout, and its cost."""
-        if self.layout == PAPER:
-            return list(range(len(candidates))), Usage()
-        return self._seed_order(claim, candidates)
 
     def _pick(
         self, claim: str, candidates: Sequence[str], chosen: Sequence[int]

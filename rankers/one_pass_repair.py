@@ -73,14 +73,8 @@ class OnePassRepair(LLMRanker):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """Depth, questions ahead, attempts, temperature and the order that fills gaps."""
-        return {
-            "depth": self.depth,
-            "ahead": self.ahead,
-            "attempts": self.attempts,
-            "temperature": self.temperature,
-            "seed_order": repr(self.seed_ranker),
-        }
+        """Depth and questions ahead, and what every LLM ranker has."""
+        return {"depth": self.depth, "ahead": self.ahead, **super().params}
 
     def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
         """Draft, then mend. See the class for the origins."""

@@ -72,6 +72,7 @@ class OneShotLLM(LLMRanker):
             seed_ranker=seed_ranker,
             attempts=attempts,
             temperature=temperature,
+            fills_as_read=layout == PAPER,
             problems=problems,
         )
         self.layout = layout
@@ -81,29 +82,18 @@ class OneShotLLM(LLMRanker):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """Layout, kind of answer, attempts, temperature and the order that fills gaps."""
-        return {
-            "layout": self.layout,
-            "answer": self.answer,
-            "attempts": self.attempts,
-            "temperature": self.temperature,
-            "seed_order": "document_order" if self.layout == PAPER else repr(self.seed_ranker),
-        }
+        """Layout and kind of answer, and what every LLM ranker has."""
+        return {"layout": self.layout, "answer": self.answer, **super().params}
 
     def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
         """Ask once. See the class for what fills the gaps."""
         if len(candidates) <= 1:
             return Ranking.judged(range(len(candidates)))
-        if self.layout == PAPER:
-            listing = self._paper_listing(claim, candidates)
-            return filled(listing.positions, range(len(candidates)), FALLBACK, listing.usage)
         seed, usage = self._seed_order(claim, candidates)
         if self.answer == FIRST_TOKEN:
             judged, cost = self._by_first_token(claim, candidates)
             return filled(judged, seed, SEED if judged else FALLBACK, usage + cost)
-        listing = ask_stable_listing(
-            self.llm, claim, candidates, attempts=self.attempts, temperature=self.temperature
-        )
+        listing = self._listing(claim, candidates)
         return filled(listing.positions, seed, FALLBACK, usage + listing.usage)
 
     def plan(self, claim: str, candidates: Sequence[str]) -> Sequence[PlannedCall]:
@@ -117,6 +107,14 @@ class OneShotLLM(LLMRanker):
             expected = _n_chars(candidates) // 4 + 8 * n
             return (PlannedCall(paper_list_messages(claim, candidates), expected),)
         return (PlannedCall(list_messages(claim, candidates), expected_list_tokens(n)),)
+
+    def _listing(self, claim: str, candidates: Sequence[str]) -> Listing:
+        """The order as the model names it, in this layout."""
+        if self.layout == PAPER:
+            return self._paper_listing(claim, candidates)
+        return ask_stable_listing(
+            self.llm, claim, candidates, attempts=self.attempts, temperature=self.temperature
+        )
 
     def _paper_listing(self, claim: str, candidates: Sequence[str]) -> Listing:
         """A JSON object of all sentences. No schema: one would fix the order of its keys."""

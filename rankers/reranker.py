@@ -82,6 +82,7 @@ class Reranker(LLMRanker):
             seed_ranker=seed_ranker,
             attempts=attempts,
             temperature=temperature,
+            fills_as_read=tournament == PAPER,
             problems=problems,
         )
         self.tournament = tournament
@@ -92,18 +93,14 @@ class Reranker(LLMRanker):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The tournament with its sizes, place of the instructions, budgets, and the seed order."""
+        """The tournament, its sizes and budget, and what every LLM ranker has."""
         return {
             "tournament": self.tournament,
             "group": self.group,
             "keep": self.keep,
             "instructions": self.instructions,
             "reasoning_tokens": self.reasoning_tokens,
-            "attempts": self.attempts,
-            "temperature": self.temperature,
-            "seed_order": (
-                "document_order" if self.tournament == PAPER else repr(self.seed_ranker)
-            ),
+            **super().params,
         }
 
     def rank(self, claim: str, candidates: Sequence[str]) -> Ranking:
@@ -117,8 +114,6 @@ class Reranker(LLMRanker):
                 asked = [pool.submit(self._ask, claim, candidates, g, needed) for g in groups]
                 return [future.result() for future in asked]
 
-        if self.tournament == PAPER:
-            return self._run(range(n), judge)
         seed, usage = self._seed_order(claim, candidates)
         ranking = self._run(seed, judge)
         return replace(ranking, usage=usage + ranking.usage)

@@ -8,6 +8,7 @@ to the last bit.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,11 +50,11 @@ class _EmbeddingRanker(Ranker):
         order, scores = self._order(vectors[0], vectors[1:], rows)
         return Ranking.judged(order, scores)
 
+    @abstractmethod
     def _order(
         self, claim: NDArray[np.float64], vectors: NDArray[np.float64], rows: NDArray[np.int_]
     ) -> tuple[list[int], list[float]]:
         """Order n candidates; ``vectors`` is (texts, d), ``rows`` (n,) points into it."""
-        raise NotImplementedError
 
 
 class Similarity(_EmbeddingRanker):

@@ -142,3 +142,13 @@ def test_a_limit_on_calls_counts_what_an_embedder_asks(claims, server, tmp_path,
     assert "stopped: the limit of 2 calls is reached" in said.err
     assert main([*command, "-o", str(out)]) == 0
     assert ids(out) == ["c0", "c1", "c2", "c3"]
+
+
+def test_a_limit_reached_while_the_seed_order_is_made_stops_the_run(
+    claims, server, tmp_path, capsys
+):
+    # Reading order in its place, unsaid, would be another ranking.
+    out = tmp_path / "out.jsonl"
+    assert rank(claims, out, "--embedder", "openai:bag", "--max-calls", "1") == 1
+    assert "stopped: the limit of 1 calls is reached" in capsys.readouterr().err
+    assert (ids(out), server.requests) == ([], [])
