@@ -10,6 +10,11 @@ class RankerError(Exception):
 
     retryable = False
 
+    @property
+    def is_about_server(self) -> bool:
+        """Whether any other claim would fail in the same way."""
+        return False
+
 
 class BadInput(RankerError):
     """A file or an option is wrong. ``problems`` holds one readable line each.
@@ -35,6 +40,11 @@ class TransportError(RankerError):
     """The server could not be reached, was busy or too slow, within the whole deadline."""
 
     retryable = True
+
+    @property
+    def is_about_server(self) -> bool:
+        """A server that is away is away for every claim."""
+        return True
 
 
 class TruncatedReply(RankerError):
@@ -75,3 +85,8 @@ class PermanentError(RankerError):
     def __init__(self, message: str, status: int | None = None):
         self.status = status
         super().__init__(message)
+
+    @property
+    def is_about_server(self) -> bool:
+        """Whether key, address or account is refused, and not this one request."""
+        return self.status in (401, 402, 403, 404)

@@ -212,13 +212,19 @@ class LLM:
         return replace(second, usage=usage, from_store=is_stored)
 
     def first_tokens(
-        self, messages: Sequence[Message], *, count: int = 20, temperature: float = 0.0
+        self,
+        messages: Sequence[Message],
+        *,
+        count: int = 20,
+        temperature: float = 0.0,
+        prefix: str | None = None,
     ) -> Reply:
         """Ask for one token and the ``count`` likeliest ones in its place (``top_logprobs``).
 
-        The reply holds none where the server does not report them. Errors as in ``complete``.
+        ``prefix`` as in ``complete``. The reply holds none where the server does not report them.
+        Errors as in ``complete``.
         """
-        return self._ask_once(messages, 1, 0, temperature, None, n_logprobs=count)
+        return self._ask_once(messages, 1, 0, temperature, None, prefix, n_logprobs=count)
 
     def _ask_once(
         self,

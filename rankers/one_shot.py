@@ -22,6 +22,7 @@ from rankers.prompts import (
     first_token_messages,
     list_messages,
     paper_list_messages,
+    stable_prefix,
 )
 from rankers.replies import number_of_token
 from rankers.values import FALLBACK, SEED, Ranking, Usage
@@ -132,7 +133,9 @@ class OneShotLLM(LLMRanker):
     def _by_first_token(self, claim: str, candidates: Sequence[str]) -> tuple[list[int], Usage]:
         """The positions whose numbers are among the likeliest first tokens, and the cost."""
         reply = self.llm.first_tokens(
-            first_token_messages(claim, candidates), temperature=self.temperature
+            first_token_messages(claim, candidates),
+            temperature=self.temperature,
+            prefix=stable_prefix(claim, candidates),
         )
         if not reply.top_logprobs:
             raise PermanentError(

@@ -22,10 +22,9 @@ from rankers.base import Ranker, Selector
 from rankers.errors import (
     BadInput,
     MissingDependency,
-    PermanentError,
+    RankerError,
     SpendLimitReached,
     StoreError,
-    TransportError,
 )
 from rankers.formats import read_claims
 from rankers.records import FAILED, failed_record, record_line, to_record
@@ -34,10 +33,6 @@ from rankers.values import FALLBACK, Claim
 
 #: A server that fails so many claims in a row fails them all; each costs a whole deadline.
 GIVE_UP_AFTER = 20
-_SERVER_ERRORS = (TransportError.__name__, PermanentError.__name__)
-
-#: The record of a claim, or why nothing more may be spent on it.
-Outcome = dict[str, Any] | SpendLimitReached
 #: Called with the number of finished claims after each one.
 Progress = Callable[[int], None]
 
@@ -57,6 +52,14 @@ class RunReport:
     stopped: str | None = None
     #: Claims in a row, up to the last one, that could not be asked for.
     n_away: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The record of a claim and the error that failed it; no record if a limit is spent."""
+
+    record: dict[str, Any] | None = None
+    error: Exception | None = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def _results(
                 return
         return
     pool = ThreadPoolExecutor(max_workers=concurrency)
-    pending: set[Future[Outcome]] = set()
+    pending: set[Future[_Outcome]] = set()
     try:
         for claim in claims:
             pending.add(pool.submit(_one, method, claim))
@@ -170,30 +173,32 @@ def _results(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _records(outcomes: Iterable[Outcome], report: RunReport) -> Iterator[dict[str, Any]]:
-    """The records among the outcomes; a spent limit is noted in the report instead."""
+def _records(outcomes: Iterable[_Outcome], report: RunReport) -> Iterator[dict[str, Any]]:
+    """The records among the outcomes; what ends the run is noted in the report."""
     for outcome in outcomes:
-        if isinstance(outcome, SpendLimitReached):
-            report.stopped = str(outcome)
+        if outcome.record is None:
+            report.stopped = str(outcome.error)
             continue
-        yield outcome
-        is_away = str(outcome.get("error")).startswith(_SERVER_ERRORS)
+        yield outcome.record
+        error = outcome.error
+        is_away = isinstance(error, RankerError) and error.is_about_server
         report.n_away = report.n_away + 1 if is_away else 0
         if report.n_away >= GIVE_UP_AFTER:
-            report.stopped = f"{report.n_away} claims in a row failed with {outcome['error']}"
+            report.stopped = f"{report.n_away} claims in a row failed with {error}"
 
 
-def _one(method: Ranker | Selector, claim: Claim) -> Outcome:
+def _one(method: Ranker | Selector, claim: Claim) -> _Outcome:
     start = time.monotonic()
     try:
         result = (
             method.rank_claim(claim) if isinstance(method, Ranker) else method.select_claim(claim)
         )
-        return to_record(claim.id, method, result, time.monotonic() - start)
+        return _Outcome(to_record(claim.id, method, result, time.monotonic() - start))
     except (MissingDependency, StoreError):
         raise  # it would fail every claim alike, and what cannot be kept must not be paid for
     except SpendLimitReached as limit:
-        return limit
+        return _Outcome(error=limit)
     except Exception as error:
         # Any error, not only our own kinds: hours of paid answers must outlive a defect.
-        return failed_record(claim.id, method, error, time.monotonic() - start)
+        record = failed_record(claim.id, method, error, time.monotonic() - start)
+        return _Outcome(record, error)

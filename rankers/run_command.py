@@ -15,6 +15,7 @@ from rankers.embedders import is_paid, make_embedder
 from rankers.errors import BadInput
 from rankers.formats import read_claims
 from rankers.method_info import EMBEDDER, MODEL
+from rankers.outputs import check_outputs
 from rankers.params import split_pairs
 from rankers.registry import build, method_info, method_needs, method_params, unused_options
 from rankers.resume import NOTE_SUFFIX, finished_ids
@@ -99,20 +100,8 @@ def _check_paths(arguments: argparse.Namespace) -> None:
         if (text := getattr(arguments, option)) and not text.isprintable():
             raise BadInput(f"--{option} {text!r} holds signs that no name has")
     output = arguments.output
-    files = {
-        "the claims file": arguments.claims,
-        "-o": output,
-        "the note beside -o": output + NOTE_SUFFIX,
-        "--store": arguments.store or output + RESPONSES_SUFFIX,
-    }
-    seen: dict[Path, str] = {}
-    for what, name in files.items():
-        path = Path(name).resolve()
-        if path in seen:
-            raise BadInput(f"{name}: {seen[path]} and {what} are the same file: name another one")
-        seen[path] = what
-    if Path(output).is_dir():
-        raise BadInput(f"{output}: is a folder: name a file in it")
+    store = arguments.store or output + RESPONSES_SUFFIX
+    check_outputs([output, output + NOTE_SUFFIX, store], [arguments.claims])
 
 
 def _say(report: RunReport, output: str, spending: Spending) -> int:

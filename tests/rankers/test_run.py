@@ -10,6 +10,7 @@ from rankers.bm25 import BM25
 from rankers.errors import (
     BadInput,
     MissingDependency,
+    PermanentError,
     SpendLimitReached,
     StoreError,
     TransportError,
@@ -372,7 +373,7 @@ def test_a_server_that_is_gone_stops_the_run(tmp_path, out, concurrency):
     claims = write(tmp_path / "many.jsonl", *rows)
     everything = {f"C {i}" for i in range(60)}
     report = run(Stub(failing=everything), claims, out, concurrency=concurrency)
-    assert report.stopped.endswith("claims in a row failed with TransportError: busy")
+    assert report.stopped.endswith("claims in a row failed with busy")
     assert 20 <= report.written <= 20 + 2 * concurrency
     assert run(Stub(), claims, out).failed == 0
     assert len(_lines(out)) == 60
@@ -384,3 +385,15 @@ def test_failures_with_answers_between_them_stop_nothing(tmp_path, out):
     failing = {f"C {i}" for i in range(60) if i % 10}
     report = run(Stub(failing=failing), claims, out)
     assert (report.written, report.failed, report.stopped) == (60, 54, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "stops"), [(401, True), (404, True), (400, False), (413, False)]
+)
+def test_a_refusal_of_a_claim_stops_nothing_and_one_of_the_key_does(tmp_path, out, status, stops):
+    # Thirty claims that are too long for the model must not keep the others from being asked.
+    rows = ({"id": f"c{i}", "claim": f"C {i}"} for i in range(60))
+    claims = write(tmp_path / "many.jsonl", *rows)
+    refused = PermanentError("no", status)
+    report = run(Stub(failing={f"C {i}" for i in range(30)}, error=refused), claims, out)
+    assert (report.written, bool(report.stopped)) == ((20, True) if stops else (60, False))
