@@ -23,39 +23,88 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TextIO
 
+from tests.llm_acts import (
+    UNSET,
+    Act,
+    blank_loop,
+    cut_list,
+    decimals,
+    delay,
+    drip,
+    drop,
+    empty,
+    fenced_json,
+    hang,
+    json_as_reasoning,
+    keyed,
+    limit_reached,
+    no_content,
+    open_think,
+    pick,
+    prose,
+    prose_before,
+    prose_behind,
+    raw_body,
+    reasoning_only,
+    run,
+    say,
+    schema_refused,
+    status,
+    top_tokens,
+    truncated,
+    unknown_cache,
+    words_as_ids,
+)
 from tests.overlap_rule import answer, first_tokens, tokens, words
+from tests.prefix_cache import MOST_BLOCKS, PrefixCache
+
+__all__ = [
+    "CACHE_BLOCK",
+    "MODEL",
+    "MOST_BLOCKS",
+    "Act",
+    "LLMServer",
+    "PrefixCache",
+    "Request",
+    "blank_loop",
+    "cut_list",
+    "decimals",
+    "delay",
+    "drip",
+    "drop",
+    "empty",
+    "fenced_json",
+    "hang",
+    "json_as_reasoning",
+    "keyed",
+    "limit_reached",
+    "no_content",
+    "open_think",
+    "pick",
+    "prose",
+    "prose_before",
+    "prose_behind",
+    "raw_body",
+    "reasoning_only",
+    "run",
+    "say",
+    "schema_refused",
+    "status",
+    "top_tokens",
+    "truncated",
+    "unknown_cache",
+    "words_as_ids",
+]
 
 MODEL = "overlap-1"
 #: Prefixes are remembered in blocks of so many tokens, as vLLM does.
 CACHE_BLOCK = 16
-#: How many blocks are remembered at least; about 100 bytes each.
-MOST_BLOCKS = 150_000
-
-_UNSET: Any = object()
 _ports_used: set[int] = set()
-
-
-@dataclass(frozen=True)
-class Act:
-    """What to do instead of a good answer. Build one with the functions below."""
-
-    delay: float = 0.0
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    body: Any = None
-    content: Any = _UNSET
-    finish_reason: str | None = "stop"
-    reasoning: str | None = None
-    top_logprobs: Sequence[tuple[str, float]] | None = None
-    usage: Any = _UNSET
-    is_dropped: bool = False
-    is_hanging: bool = False
-    drip: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,209 +133,12 @@ class Request:
 Script = Sequence[Act | None] | Callable[[Request], Act | None]
 
 
-def say(content: Any, **fields: Any) -> Act:
-    """Answer with this content (any value, None included)."""
-    return Act(content=content, **fields)
-
-
-def delay(seconds: float) -> Act:
-    """A good answer, late."""
-    return Act(delay=seconds)
-
-
-def status(
-    http_status: int, message: str = "no", retry_after: str | None = None, **error: Any
-) -> Act:
-    """An HTTP error with an OpenAI-style body, to which ``error`` adds fields."""
-    headers = {} if retry_after is None else {"Retry-After": retry_after}
-    return Act(status=http_status, headers=headers, body={"error": {"message": message, **error}})
-
-
-def raw_body(body: Any) -> Act:
-    """Status 200 with this body: an object is sent as JSON, a string as it is."""
-    return Act(body=body)
-
-
-def hang() -> Act:
-    """Take the request and say nothing until the server stops."""
-    return Act(is_hanging=True)
-
-
-def drop() -> Act:
-    """Close the connection without an answer."""
-    return Act(is_dropped=True)
-
-
-def drip(seconds: float) -> Act:
-    """A good answer, one blank every so many seconds before it, for ever."""
-    return Act(drip=seconds)
-
-
-def no_content() -> Act:
-    """Content null and no reasoning, as after a refusal or a tool call."""
-    return say(None)
-
-
-def empty() -> Act:
-    """An empty string."""
-    return say("")
-
-
-# Orders, good and bad.
-
-
-def pick(*numbers: int) -> Act:
-    """These numbers in brackets, valid or not."""
-    return say(" ".join(f"[{number}]" for number in numbers))
-
-
-def run(*numbers: int) -> Act:
-    """An order as rerankers write it: [3] > [1]."""
-    return say(_run(numbers))
-
-
-def fenced_json(ids: Sequence[int]) -> Act:
-    """JSON in a code fence after a remark."""
-    return say(f"Here you are:\n```json\n{json.dumps({'ids': list(ids)})}\n```")
-
-
-def prose() -> Act:
-    """Digits, years, and no answer."""
-    return say("I looked at all 5 sentences; the 2 from 1990 seem best.")
-
-
-def prose_before(*numbers: int) -> Act:
-    """A remark with a number of its own, then an order."""
-    return say(f"I rank the 5 passages: {_run(numbers)}")
-
-
-def prose_behind(*numbers: int) -> Act:
-    """An order, then a remark with numbers."""
-    return say(f"{_run(numbers)}\nSee also Doc: 5, page 3 of 1990.")
-
-
-def decimals() -> Act:
-    """Scores where ids belong."""
-    return say("3.1 > 2")
-
-
-def words_as_ids(*names: str) -> Act:
-    """Ids of another kind, such as random letters."""
-    return say(" > ".join(names))
-
-
-def keyed(texts: dict[Any, str]) -> Act:
-    """A JSON object from id to text, as the paper's prompt asks for."""
-    return say(json.dumps({str(key): text for key, text in texts.items()}))
-
-
-# Replies that were cut.
-
-
-def reasoning_only(text: str = "Let me compare [1] and [2] first") -> Act:
-    """Thinking that used up the whole limit."""
-    return say(None, reasoning=text, finish_reason="length")
-
-
-def json_as_reasoning(*numbers: int) -> Act:
-    """The constrained answer in the field for thinking, and no content."""
-    return say(None, reasoning=json.dumps({"order": list(numbers)}))
-
-
-def open_think(text: str = "maybe [7] or 1990") -> Act:
-    """Thinking without an end, and nothing that says so."""
-    return say(f"<think>{text}")
-
-
-def truncated(content: str = "Sentence [1] says") -> Act:
-    """An answer that ran into the token limit."""
-    return say(content, finish_reason="length")
-
-
-def cut_list(*numbers: int, rest: str = "") -> Act:
-    """The start of a JSON list; ``rest`` is what is there of the next number."""
-    return truncated('{"order":[' + "".join(f"{number}," for number in numbers) + rest)
-
-
-def blank_loop(*numbers: int) -> Act:
-    """The start of a JSON list, and blank lines until the token limit."""
-    start = "".join(f" {number}," for number in numbers)
-    return truncated('{"order": [' + start.strip() + "\n" * 500)
-
-
-# What servers say instead of an answer.
-
-
-def limit_reached() -> Act:
-    """A refusal for now, with numbers in its words."""
-    return status(429, "Limit 10, Used 7, Requested 3")
-
-
-def schema_refused() -> Act:
-    """A refusal of a word in the JSON schema."""
-    return status(400, "Invalid schema for response_format: 'uniqueItems' is not permitted")
-
-
-def top_tokens(*likeliest: tuple[str, float]) -> Act:
-    """One token, and these alternatives to it with their log probabilities."""
-    return say(likeliest[0][0], finish_reason="length", top_logprobs=likeliest)
-
-
-def unknown_cache(content: str, prompt_tokens: int = 9, completion_tokens: int = 2) -> Act:
-    """An answer with token counts that say nothing about cached ones."""
-    usage = {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "prompt_tokens_details": None,
-    }
-    return say(content, usage=usage)
-
-
-def _run(numbers: Sequence[int]) -> str:
-    return " > ".join(f"[{number}]" for number in numbers)
-
-
 def embedding(text: str, dimensions: int = 64) -> list[float]:
     """A bag of words, each hashed to one of ``dimensions`` places: shared words, near vectors."""
     vector = [0.0] * dimensions
     for word in words(text):
         vector[zlib.crc32(word.encode()) % dimensions] += 1.0
     return vector
-
-
-class PrefixCache:
-    """Which prefixes were seen before, in blocks of tokens as vLLM keeps them.
-
-    Blocks of one token give the exact length of the longest common prefix. When there are too many,
-    those not used for longest are forgotten.
-    """
-
-    def __init__(self, block: int, most: int = MOST_BLOCKS):
-        self.block = block
-        self.most = most
-        self._recent: set[int] = set()
-        self._older: set[int] = set()
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._recent | self._older)
-
-    def use(self, sent: Sequence[str]) -> int:
-        """How many tokens at the start are known, in whole blocks; from now on all blocks are."""
-        chains, chain = [], 0
-        for start in range(0, len(sent) - self.block + 1, self.block):
-            chain = hash((chain, *sent[start : start + self.block]))
-            chains.append(chain)
-        with self._lock:
-            n_known = 0
-            for chain in chains:
-                if chain not in self._recent and chain not in self._older:
-                    break
-                n_known += 1
-            self._recent.update(chains)
-            if len(self._recent) > self.most:
-                self._older, self._recent = self._recent, set()
-        return n_known * self.block
 
 
 class LLMServer:
@@ -391,7 +243,7 @@ class LLMServer:
     def completion(self, request: Request, act: Act) -> dict[str, Any]:
         """The JSON of a chat completion, by the rule or with the fields that ``act`` sets."""
         content, reason = act.content, act.finish_reason
-        if content is _UNSET:
+        if content is UNSET:
             content = answer(request.prompt, "response_format" in request.body)
             reason = "length" if request.body.get("max_tokens") == 1 else reason
         message: dict[str, Any] = {"role": "assistant", "content": content}
@@ -408,7 +260,7 @@ class LLMServer:
             "choices": [choice],
         }
         said = f"{content if isinstance(content, str) else ''} {act.reasoning or ''}"
-        usage = self._usage(request, said) if act.usage is _UNSET else act.usage
+        usage = self._usage(request, said) if act.usage is UNSET else act.usage
         return completion if usage is None else {**completion, "usage": usage}
 
     def _usage(self, request: Request, said: str) -> dict[str, Any]:
@@ -447,7 +299,7 @@ def _logprobs(request: Request, act: Act) -> dict[str, Any] | None:
     A scripted answer without any says null, as servers do that know the field but not the numbers.
     """
     count = request.body.get("top_logprobs", 0)
-    found = first_tokens(request.prompt, count) if act.content is _UNSET else act.top_logprobs
+    found = first_tokens(request.prompt, count) if act.content is UNSET else act.top_logprobs
     if not found:
         return None
     top = [{"token": token, "logprob": value, "bytes": None} for token, value in found[:count]]

@@ -62,8 +62,7 @@ def wanted_pages(
     line, for a dump that cannot be read.
     """
     names = _name_pattern(name_field)
-    pages: dict[str, Page] = {}
-    merits: dict[str, tuple[bool, bool]] = {}
+    best = _Best()
     open_keys = set(wanted)
     count = 0
     for file in files:
@@ -76,18 +75,28 @@ def wanted_pages(
                     continue
                 record, name = _named(text, name_field)
                 key = key_of(name)
-                if key in open_keys:
-                    page = page_of(record)
-                    merit = (bool(page.sentences), name == key)
-                    if key not in pages or merit > merits[key]:
-                        pages[key], merits[key] = page, merit
-                    if all(merit):
-                        open_keys.remove(key)
+                if key in open_keys and best.offer(key, name, page_of(record)):
+                    open_keys.remove(key)
             except ValueError as error:
                 raise _damaged(file, number, error) from error
             if not open_keys:
-                return pages
-    return pages
+                return best.pages
+    return best.pages
+
+
+class _Best:
+    """The best page of every key met so far."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self._merits: dict[str, tuple[bool, bool]] = {}
+
+    def offer(self, key: str, name: str, page: Page) -> bool:
+        """Keep a page that is better than the one kept; whether none can be better."""
+        merit = (bool(page.sentences), name == key)
+        if key not in self.pages or merit > self._merits[key]:
+            self.pages[key], self._merits[key] = page, merit
+        return all(merit)
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

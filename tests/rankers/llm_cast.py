@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from rankers.base import Ranker
@@ -61,6 +61,18 @@ class Broken(Ranker):
 
 def llm_at(server: LLMServer, settings: LLMSettings = QUICK, **fields: Any) -> LLM:
     return LLM("m", base_url=server.base_url, settings=settings, **fields)
+
+
+def ranker_of(kind: Callable[..., Any], settings: LLMSettings = QUICK) -> Callable[..., Any]:
+    """What makes rankers of a kind at a server, with a seed order unlike any other."""
+
+    def ranker_at(
+        server: LLMServer, store: Any = None, settings: LLMSettings = settings, **fields: Any
+    ) -> Any:
+        fields.setdefault("seed_ranker", Backwards())
+        return kind(llm_at(server, settings, store=store), **fields)
+
+    return ranker_at
 
 
 def numbers_of(request: Request) -> list[int]:

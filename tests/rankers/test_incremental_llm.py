@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -22,10 +21,9 @@ from tests.rankers.llm_cast import (
     CLAIM,
     ORDER,
     QUICK,
-    Backwards,
     Broken,
     Fixed,
-    llm_at,
+    ranker_of,
 )
 from tests.shared_data import DATA, needs_data
 
@@ -33,9 +31,7 @@ from tests.shared_data import DATA, needs_data
 CATS_FIRST = Fixed((3, 4, 2, 1, 0))
 
 
-def ranker_at(server: LLMServer, store: Any = None, settings=QUICK, **fields: Any):
-    fields.setdefault("seed_ranker", Backwards())
-    return IncrementalLLM(llm_at(server, settings, store=store), **fields)
+ranker_at = ranker_of(IncrementalLLM)
 
 
 @pytest.mark.parametrize("layout", ["stable", "paper"])

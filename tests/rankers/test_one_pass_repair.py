@@ -24,11 +24,11 @@ from tests.rankers.llm_cast import (
     CLAIM,
     ORDER,
     QUICK,
-    Backwards,
     Broken,
     Fixed,
     llm_at,
     numbers_of,
+    ranker_of,
     sentences,
     shown_in,
 )
@@ -37,9 +37,7 @@ from tests.rankers.llm_cast import (
 WIDE = replace(QUICK, concurrency=32)
 
 
-def ranker_at(server: LLMServer, store: Any = None, **fields: Any) -> OnePassRepair:
-    fields.setdefault("seed_ranker", Backwards())
-    return OnePassRepair(llm_at(server, WIDE, store=store), **fields)
+ranker_at = ranker_of(OnePassRepair, WIDE)
 
 
 def contrary(request: Request) -> Act | None:

@@ -24,14 +24,11 @@ from tests.rankers.llm_cast import (
     QUICK,
     Backwards,
     Broken,
-    llm_at,
+    ranker_of,
     sentences,
 )
 
-
-def ranker_at(server: LLMServer, store: Any = None, settings=QUICK, **fields: Any) -> OneShotLLM:
-    fields.setdefault("seed_ranker", Backwards())
-    return OneShotLLM(llm_at(server, settings, store=store), **fields)
+ranker_at = ranker_of(OneShotLLM)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -24,20 +23,17 @@ from tests.rankers.llm_cast import (
     CLAIM,
     ORDER,
     QUICK,
-    Backwards,
     Broken,
     Fixed,
-    llm_at,
     numbers_of,
+    ranker_of,
     sentences,
 )
 
 SIZES = st.tuples(st.integers(2, 9), st.integers(1, 8)).filter(lambda sizes: sizes[1] < sizes[0])
 
 
-def ranker_at(server: LLMServer, store: Any = None, settings=QUICK, **fields: Any) -> Reranker:
-    fields.setdefault("seed_ranker", Backwards())
-    return Reranker(llm_at(server, settings, store=store), **fields)
+ranker_at = ranker_of(Reranker)
 
 
 def backwards(request: Request) -> Act:
