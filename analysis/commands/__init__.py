@@ -1,0 +1,1 @@
+"""The commands of ``python -m analysis``, one module each with ``add(commands)``."""

@@ -1,0 +1,1 @@
+"""Conditions compared: differences, tests, models and what they assume (statistics.md 4)."""
