@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from analysis import design, inclusion
+from analysis.comparison.compare import BLOCKS, compare
+from analysis.comparison.reasons import collect
 from analysis.definitions import definitions
 from analysis.load import Tables, check_tables
 from analysis.measures import INTERVAL_NAMES, measures_by, score_trials
@@ -93,9 +95,12 @@ def document_of(
         "attention_pass_rates": inclusion.attention_pass_rates(scored, reasons),
         "sensitivity": sensitivity(scored, reasons, settings, foldings),
         "definitions": definitions(),
+        **compare(design_set, settings, available),
     }
     document = _tidy(document)
     document["not_defined"] = _not_defined(document)
+    for name in BLOCKS:
+        document["not_defined"] |= collect(document[name], name)
     document["notices"] = notices(document, scored[reasons.isin(["", "superseded"])], settings)
     return document
 
