@@ -68,9 +68,15 @@ def scored_trials(tables: Tables) -> pd.DataFrame:
 
 
 def document_of(
-    scored: pd.DataFrame, settings: StudySettings, include_simulated: bool = False
+    scored: pd.DataFrame,
+    settings: StudySettings,
+    include_simulated: bool = False,
+    with_comparison: bool = True,
 ) -> dict[str, Any]:
-    """The document of scored trials, of one study or of several pooled ones."""
+    """The document of scored trials, of one study or of several pooled ones.
+
+    Without the comparison the blocks of ``comparison.compare`` are absent.
+    """
     reasons = inclusion.exclusion_reasons(scored, include_simulated=include_simulated)
     available = scored[reasons.isin(["", "superseded"])]
     design_set = scored[reasons == ""]
@@ -95,11 +101,12 @@ def document_of(
         "attention_pass_rates": inclusion.attention_pass_rates(scored, reasons),
         "sensitivity": sensitivity(scored, reasons, settings, foldings),
         "definitions": definitions(),
-        **compare(design_set, settings, available),
     }
+    if with_comparison:
+        document |= compare(design_set, settings, available)
     document = _tidy(document)
     document["not_defined"] = _not_defined(document)
-    for name in BLOCKS:
+    for name in ("comparison_plan", *BLOCKS) if with_comparison else ():
         document["not_defined"] |= collect(document[name], name)
     document["notices"] = notices(document, scored[reasons.isin(["", "superseded"])], settings)
     return document

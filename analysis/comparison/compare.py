@@ -65,7 +65,7 @@ def compare(
     ``{"left_out": reason}``; what is not defined inside a block is None, with ``reason`` or
     ``reasons`` beside it.
     """
-    plan = {"comparison_plan": settings.planned.to_document()}
+    plan: dict[str, Any] = {"comparison_plan": settings.planned.to_document()}
     contrast = settings.planned.contrast
     if contrast is None:
         return plan | {name: {"left_out": ONE_CONDITION} for name in BLOCKS} | {"methods": {}}

@@ -22,8 +22,8 @@ def mcnemar_blocks(pairs: Pairs, contrast: Contrast) -> dict[str, dict[str, Any]
     """
     if pairs.n_replications > 1:
         reason = (
-            f"not defined, because there are {pairs.n_replications} replications: the pairs of a "
-            "claim depend on one another; see the comparison of means by claim"
+            f"not defined, because there are {pairs.n_replications} replications and the pairs of "
+            "one claim depend on one another; the means by claim are compared instead"
         )
         return {measure.key: {"left_out": reason} for measure in MEASURES}
     return {measure.key: _block(pairs, contrast, measure) for measure in MEASURES}

@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.comparison.compared import FAMILY
 from analysis.comparison.contrast import Contrast
+from analysis.comparison.reasons import ONE_CONDITION
 
 #: What holds where study.json is silent; the document says which of the two it was.
 DEFAULT_SEED = 0
@@ -38,14 +39,23 @@ class Planned:
 
     def to_document(self) -> dict[str, Any]:
         """The fields as the document prints them; ``<field>_stated`` is false for a default."""
+        contrast = self.contrast
         values: dict[str, Any] = {
-            "contrast": None if self.contrast is None else self.contrast.name,
+            "contrast": None if contrast is None else contrast.name,
             "seed": self.seed,
             "non_inferiority_margin": self.margin,
             "family": list(self.family),
             "reference_condition": self.reference,
         }
-        return values | {f"{name}_stated": name in self.stated for name in values}
+        stated = {f"{name}_stated": name in self.stated for name in values}
+        sides = {
+            "first_condition": None if contrast is None else contrast.first,
+            "second_condition": None if contrast is None else contrast.second,
+        }
+        reasons = {name: ONE_CONDITION for name, value in (values | sides).items() if value is None}
+        if self.reference is None:
+            reasons["reference_condition"] = "not defined, because none was pre-registered"
+        return values | stated | sides | ({"reasons": reasons} if reasons else {})
 
 
 def parse_planned(
@@ -75,6 +85,24 @@ def parse_planned(
         family=_family(given["family"], source, problems),
         reference=_reference(given["reference_condition"], conditions, source, problems),
         stated=frozenset(name for name, value in given.items() if value is not None),
+    )
+
+
+def joint_plan(plans: Sequence[Planned]) -> Planned:
+    """The plan of several studies pooled, where they differ the stricter one.
+
+    Contrast and seed are the first's, the margin the smallest, the family all that any names; a
+    reference must be everybody's.
+    """
+    first = plans[0]
+    named = {key for plan in plans for key in plan.family}
+    return Planned(
+        contrast=first.contrast,
+        seed=first.seed,
+        margin=min(plan.margin for plan in plans),
+        family=tuple(measure.key for measure in FAMILY if measure.key in named),
+        reference=first.reference if len({plan.reference for plan in plans}) == 1 else None,
+        stated=frozenset.intersection(*(plan.stated for plan in plans)),
     )
 
 
