@@ -44,7 +44,7 @@ def _cochran(
     why = _why_not(means)
     if why:
         return block | {"reason": why}
-    result = cochrans_q(means.to_numpy(), return_object=True)
+    result = cochrans_q(means.to_numpy())
     return block | {
         "q": float(result.statistic),
         "df": len(conditions) - 1,
