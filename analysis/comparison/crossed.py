@@ -9,6 +9,7 @@ describe the criteria that are built on H.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from analysis.comparison.model_rows import CannotFit, ModelRows
 
-#: The smaller factor may have so many levels; its matrix is decomposed some hundred times.
-MAX_LEVELS = 1_000
-#: Cells claim x participant, held as one dense table.
-MAX_CELLS = 5_000_000
+#: Larger factor x smaller factor squared: the products of one decomposition, of which a fit needs
+#: some hundred. At this size a logistic fit takes about ten seconds.
+MAX_WORK = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,11 @@ class Crossed:
         self.larger, self.smaller = pair
         sizes = sorted((rows.n_claims, rows.n_people), reverse=True)
         self.n_larger, self.n_smaller = sizes
-        if self.n_smaller > MAX_LEVELS or self.n_larger * self.n_smaller > MAX_CELLS:
+        if self.n_larger * self.n_smaller**2 > MAX_WORK:
+            most = math.isqrt(MAX_WORK // self.n_larger)
             raise CannotFit(
-                f"{rows.n_people} participants x {rows.n_claims} claims are too many for it; up to "
-                f"{MAX_LEVELS} of the fewer and {MAX_CELLS} pairs are fitted"
+                f"{self.n_larger} x {self.n_smaller} participants and claims are too many for it; "
+                f"beside {self.n_larger}, up to {most} are fitted"
             )
         self._cell = self.larger * self.n_smaller + self.smaller
 

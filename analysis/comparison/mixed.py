@@ -18,7 +18,6 @@ from analysis.comparison.model_rows import (
     ModelRows,
     block,
     effect,
-    model_rows,
 )
 from analysis.comparison.reml import RemlFit, fit_reml
 
@@ -57,11 +56,8 @@ def fitted(
     design_set: pd.DataFrame, contrast: Contrast, measure: Compared, effects: tuple[str, ...]
 ) -> dict[str, Any]:
     """One such model of any measure with the named fixed effects."""
-    head = {"method": _METHOD, "library": LIBRARY, "contrast": contrast.name, "n_trials": 0}
 
-    def fit() -> dict[str, Any]:
-        rows = model_rows(design_set, contrast, measure)
-        head["n_trials"] = len(rows)
+    def fit(rows: ModelRows) -> dict[str, Any]:
         if len(rows) > MAX_TRIALS:
             raise CannotFit(
                 f"the set has {len(rows)} trials; this model is fitted up to {MAX_TRIALS}"
@@ -69,8 +65,7 @@ def fitted(
         found = fit_reml(rows, rows.columns(*effects))
         return _values(rows, found, effects) | (_ratio(rows, found) if measure.is_log else {})
 
-    values = block(head, fit)
-    return values | {"n_trials": head["n_trials"]}
+    return block({"method": _METHOD, "library": LIBRARY}, design_set, contrast, measure, fit)
 
 
 def _values(rows: ModelRows, found: RemlFit, effects: tuple[str, ...]) -> dict[str, Any]:

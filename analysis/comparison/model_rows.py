@@ -130,12 +130,23 @@ def check_rank(columns: np.ndarray) -> None:
         raise CannotFit("the effects of the model cannot be told apart in these trials")
 
 
-def block(head: dict[str, Any], fit: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """``head`` and what ``fit`` returns, or the reason why it could not: ``left_out``."""
+def block(
+    head: dict[str, Any],
+    design_set: pd.DataFrame,
+    contrast: Contrast,
+    measure: Compared,
+    fit: Callable[[ModelRows], dict[str, Any]],
+) -> dict[str, Any]:
+    """``head``, the contrast, ``n_trials``, and what ``fit`` makes of the rows of ``measure``.
+
+    Where it raises CannotFit the reason stands instead, under ``left_out``.
+    """
+    n_trials = len(measure.rows_of(contrast.trials_of(design_set)))
+    values = head | {"contrast": contrast.name, "n_trials": n_trials}
     try:
-        return head | fit()
+        return values | fit(model_rows(design_set, contrast, measure))
     except CannotFit as reason:
-        return head | {"left_out": str(reason)}
+        return values | {"left_out": str(reason)}
 
 
 def effect(estimate: float, se: float, df: int) -> dict[str, Any]:
