@@ -17,6 +17,8 @@ from analysis.comparison.model_rows import CannotFit, check_rank
 MAX_WORK = 1_500_000_000
 #: A cluster whose own leverage comes so near 1 has no residual to estimate an error from.
 _FULL_LEVERAGE = 1 - 1e-7
+#: Residuals and errors below this share of their scale are rounding.
+_EXACT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,25 @@ class ClusteredFit:
 
 
 def fit_clustered(
-    outcome: np.ndarray, columns: np.ndarray, clusters: np.ndarray, *, logit: bool
+    outcome: np.ndarray,
+    columns: np.ndarray,
+    clusters: np.ndarray,
+    *,
+    logit: bool,
+    people: np.ndarray | None = None,
 ) -> ClusteredFit:
     """Fit ``outcome`` to ``columns``, shape (trials, effects), with ``clusters`` numbered from 0.
 
-    ``logit`` is the binomial family, else the normal one with differences. Raises CannotFit where
-    there is one cluster, columns depend on one another, or the work exceeds MAX_WORK.
+    ``people``, numbered from 0, adds a dummy column each behind the effects. ``logit`` is the
+    binomial family, else the normal one with differences. Raises CannotFit where there is one
+    cluster, columns depend on one another, the work exceeds MAX_WORK, or nothing varies.
     """
-    _check_size(columns, clusters)
+    n_dummies = 0 if people is None else int(people.max()) + 1
+    _check_size(len(columns), columns.shape[1] + n_dummies, clusters)
+    if np.ptp(outcome) == 0:
+        raise CannotFit("all trials have the same value")
+    if people is not None:
+        columns = np.column_stack([columns, np.eye(n_dummies)[people]])
     check_rank(columns)
     import statsmodels.api as sm
 
@@ -48,28 +61,37 @@ def fit_clustered(
         model = sm.GEE(outcome, columns, groups=clusters, family=family)
         found = model.fit(cov_type="bias_reduced", ctol=1e-9)
         fitted = np.asarray(found.fittedvalues)
-    weights = fitted * (1 - fitted) if logit else np.ones(len(outcome))
     if not np.isfinite(found.params).all():
         raise CannotFit("the estimates do not converge")
+    if np.abs(outcome - fitted).max() < _EXACT * np.ptp(outcome):
+        raise CannotFit("the effects explain the outcomes without a residual")
+    weights = fitted * (1 - fitted) if logit else np.ones(len(outcome))
+    model_errors = found.standard_errors("naive")
+    corrected = None
+    if not _has_full_leverage(columns, weights, clusters):
+        corrected = _without_dust(found.standard_errors("bias_reduced"), model_errors)
     return ClusteredFit(
         np.asarray(found.params),
-        np.asarray(found.standard_errors("naive")),
-        np.asarray(found.standard_errors("robust")),
-        None
-        if _has_full_leverage(columns, weights, clusters)
-        else np.asarray(found.standard_errors("bias_reduced")),
+        np.asarray(model_errors),
+        _without_dust(found.standard_errors("robust"), model_errors),
+        corrected,
     )
 
 
-def _check_size(columns: np.ndarray, clusters: np.ndarray) -> None:
+def _without_dust(errors: np.ndarray, model_errors: np.ndarray) -> np.ndarray:
+    """Errors; 0 where they are 0 but for rounding, as when all clusters' scores cancel."""
+    return np.where(errors > _EXACT * model_errors, errors, 0.0)
+
+
+def _check_size(n_trials: int, n_columns: int, clusters: np.ndarray) -> None:
     sizes = np.bincount(clusters).astype(float)
     if len(sizes) < 2:
         raise CannotFit("there is one cluster only")
-    work = len(columns) * columns.shape[1] ** 2 + (sizes**3).sum() / 3
+    work = n_trials * n_columns**2 + (sizes**3).sum() / 3
     if work > MAX_WORK:
         raise CannotFit(
-            f"{len(columns)} trials with {columns.shape[1]} columns in {len(sizes)} clusters, the "
-            f"largest of {int(sizes.max())}, take too long: {work:.2g} of {MAX_WORK:.2g} operations"
+            f"{n_trials} trials with {n_columns} columns in {len(sizes)} clusters, the largest of "
+            f"{int(sizes.max())}, take {work:.1e} operations, more than the {MAX_WORK:.1e} allowed"
         )
 
 

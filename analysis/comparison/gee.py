@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.clustered import fit_clustered
+from analysis.comparison.clustered import ClusteredFit, fit_clustered
 from analysis.comparison.compared import READ, SUCCESS, Compared
 from analysis.comparison.contrast import Contrast
 from analysis.comparison.model_rows import (
@@ -82,11 +82,13 @@ def claim_clustered(
         rows = _of_repeated_people(every)
         _check_both_conditions(rows)
         if logit:
+            _check_conditions_vary(rows)
             _check_separation(rows)
-        dummies = np.eye(rows.n_people)[rows.people]
-        columns = np.column_stack([rows.columns(*effects), dummies])
         df = rows.n_claims - 1
-        found = _effects(rows, columns, rows.claims, effects, df, logit=logit)
+        fitted = fit_clustered(
+            rows.outcome, rows.columns(*effects), rows.claims, logit=logit, people=rows.people
+        )
+        found = _effects(fitted, effects, df, logit=logit)
         counts = {
             "n_participants": rows.n_people,
             "n_claims": rows.n_claims,
@@ -114,10 +116,9 @@ def _participant_clustered(design_set: pd.DataFrame, contrast: Contrast) -> dict
             )
         names = (CONDITION, INTERCEPT)
         df = rows.n_people - 2
-        for condition in (0.0, 1.0):
-            if np.ptp(rows.outcome[rows.condition == condition]) == 0:
-                raise CannotFit("in one condition all trials had the same outcome")
-        found = _effects(rows, rows.columns(*names), rows.people, names, df, logit=True)
+        _check_conditions_vary(rows)
+        fitted = fit_clustered(rows.outcome, rows.columns(*names), rows.people, logit=True)
+        found = _effects(fitted, names, df, logit=True)
         counts = {"n_participants": rows.n_people, "n_claims": rows.n_claims, "df": df}
         return counts | _renamed(found, "log_odds_ratio")
 
@@ -144,6 +145,16 @@ def _check_both_conditions(rows: ModelRows) -> None:
         raise CannotFit("no participant has trials in both conditions")
 
 
+def _check_conditions_vary(rows: ModelRows) -> None:
+    """Raise CannotFit where a condition had only successes, or none."""
+    for condition in (0.0, 1.0):
+        if np.ptp(rows.outcome[rows.condition == condition]) == 0:
+            raise CannotFit(
+                "in one condition all trials had the same outcome, which makes the log odds "
+                "infinite; the linear version stands for it"
+            )
+
+
 def _check_separation(rows: ModelRows) -> None:
     """Raise CannotFit where somebody had only successes, or none: the log odds are infinite."""
     share = np.bincount(rows.people, rows.outcome) / np.bincount(rows.people)
@@ -156,16 +167,9 @@ def _check_separation(rows: ModelRows) -> None:
 
 
 def _effects(
-    rows: ModelRows,
-    columns: np.ndarray,
-    clusters: np.ndarray,
-    names: tuple[str, ...],
-    df: int,
-    *,
-    logit: bool,
+    found: ClusteredFit, names: tuple[str, ...], df: int, *, logit: bool
 ) -> dict[str, dict[str, Any]]:
     """The first columns' effects by name, p and interval from CR3."""
-    found = fit_clustered(rows.outcome, columns, clusters, logit=logit)
     if logit and np.abs(found.estimates).max() > MAX_COEFFICIENT:
         raise CannotFit(
             "a coefficient exceeds 10, as when somebody's outcomes are separated; the linear "

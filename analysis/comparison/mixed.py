@@ -102,15 +102,8 @@ def _ratio(rows: ModelRows, found: RemlFit) -> dict[str, Any]:
 
 def participant_range(rows: ModelRows) -> list[float] | None:
     """Least and greatest difference of a participant's two means; None if nobody has both."""
-    means = []
-    for condition in (1.0, 0.0):
-        weights = (rows.condition == condition).astype(float)
-        n_trials = np.bincount(rows.people, weights, rows.n_people)
-        total = np.bincount(rows.people, weights * rows.outcome, rows.n_people)
-        means.append(
-            np.divide(total, n_trials, out=np.full(rows.n_people, np.nan), where=n_trials > 0)
-        )
-    differences = means[0] - means[1]
+    first, second = rows.person_means()
+    differences = first - second
     if np.isnan(differences).all():
         return None
     return [float(np.nanmin(differences)), float(np.nanmax(differences))]

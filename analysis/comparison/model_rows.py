@@ -64,6 +64,17 @@ class ModelRows:
             _codes(self.people[kept]),
         )
 
+    def person_means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Each participant's mean in the first and in the second condition; NaN without trials."""
+        means = []
+        for condition in (1.0, 0.0):
+            weights = (self.condition == condition).astype(float)
+            n_trials = np.bincount(self.people, weights, self.n_people)
+            total = np.bincount(self.people, weights * self.outcome, self.n_people)
+            undefined = np.full(self.n_people, np.nan)
+            means.append(np.divide(total, n_trials, out=undefined, where=n_trials > 0))
+        return means[0], means[1]
+
     def columns(self, *names: str) -> np.ndarray:
         """The named fixed effects; shape (trials, names)."""
         every = {
@@ -124,7 +135,7 @@ def check_rank(columns: np.ndarray) -> None:
     """Raise CannotFit where the columns of the fixed effects are not independent."""
     scale = np.sqrt((columns**2).sum(axis=0))
     if not scale.all():
-        raise CannotFit("the position is the same in all trials")
+        raise CannotFit("an effect of the model is 0 in all trials, as where the position is one")
     scaled = columns / scale
     if np.linalg.eigvalsh(scaled.T @ scaled)[0] < 1e-10:
         raise CannotFit("the effects of the model cannot be told apart in these trials")
