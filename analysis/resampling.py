@@ -13,10 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-#: Draws that are worked out together, and trials whose weights lie in memory together: the
-#: weights of one step fit a processor's cache.
+#: Draws that are worked out together, and the most trials whose weights lie in memory together:
+#: the weights of one step fit a processor's cache.
 DRAWS_AT_ONCE = 128
-TRIALS_AT_ONCE = 2048
+TRIALS_AT_ONCE = 512
+#: A product of matrices of less work (trials x draws x columns) is done by one thread. More
+#: threads gain nothing at these sizes, wait for each other on a busy machine (ten times longer
+#: was measured), and may add in another order.
+WORK_AT_ONCE = 1_000_000
 
 #: Trials whose values differ from a fixed multiple of their weights by less do not vary.
 _ROUNDING = 1e-12
@@ -138,8 +142,9 @@ def _counts(generator: np.random.Generator, n: int) -> np.ndarray:
 def _weighted(design: Crossed, part: Sums, people: np.ndarray, claims: np.ndarray) -> np.ndarray:
     """The weighted sums of a part's columns; shape (draws, columns)."""
     total = np.zeros((people.shape[1], part.columns.shape[1]))
-    for start in range(0, len(part.rows), TRIALS_AT_ONCE):
-        stop = start + TRIALS_AT_ONCE
+    step = max(1, min(TRIALS_AT_ONCE, WORK_AT_ONCE // total.size))
+    for start in range(0, len(part.rows), step):
+        stop = start + step
         rows = part.rows[start:stop]
         weights = people[design.people[rows]]
         weights *= claims[design.claims[rows]]
