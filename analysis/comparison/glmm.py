@@ -18,6 +18,7 @@ from analysis.comparison.model_rows import (
     ModelRows,
     block,
     effect,
+    exponential,
     n_replications,
 )
 
@@ -101,7 +102,6 @@ def _guarded(rows: ModelRows, found: LaplaceFit, effects: tuple[str, ...]) -> di
         name: effect(found.estimates[place], found.errors[place], df)
         for place, name in enumerate(effects)
     }
-    limits = fixed[CONDITION]["ci95"]
     return {
         "degenerate": False,
         "n_claims": rows.n_claims,
@@ -109,7 +109,7 @@ def _guarded(rows: ModelRows, found: LaplaceFit, effects: tuple[str, ...]) -> di
         "df": df,
         "fixed": fixed,
         "odds_ratio": math.exp(fixed[CONDITION]["estimate"]),
-        "odds_ratio_ci95": limits and [math.exp(limit) for limit in limits],
+        "odds_ratio_ci95": exponential(fixed[CONDITION]["ci95"]),
         "variance": {"claim_id": variances[0], "participant_id": variances[1]},
         "singular": min(variances) == 0,
         "deviance": found.deviance,

@@ -19,13 +19,15 @@ from analysis.comparison.model_rows import CannotFit, ModelRows, check_factors, 
 
 #: SDs of claims and participants where the search begins.
 _STARTS = ((1.0, 0.5), (0.3, 1.0))
-#: A search ends here: by then the values have run away and are not reported.
+#: A search ends here; an SD or log odds that a step leaves beyond has run away for good.
 _MAX_STEPS = 200
+_RUN_AWAY = 15.0
 #: Steps of the differences: for the gradient, for the Hessian.
 _GRADIENT_STEP = 1e-4
 _HESSIAN_STEP = 1e-2
-#: The mode is found when a Newton step gains less.
-_MODE_GAIN = 1e-12
+#: The mode is found when a Newton step gains less; a step may lose so much by rounding.
+_MODE_GAIN = 1e-16
+_ROUNDING = 1e-11
 #: A standard deviation whose loss changes the deviance by less is 0.
 _NO_LOSS = 1e-6
 
@@ -81,6 +83,7 @@ class _Laplace:
             first,
             jac=self.gradient,
             method="BFGS",
+            callback=_stop_if_run_away,
             options={"gtol": 1e-4, "maxiter": _MAX_STEPS},
         )
         return np.concatenate([np.abs(found.x[:2]), found.x[2:]])
@@ -125,7 +128,7 @@ class _Laplace:
         for halvings in range(30):
             there = modes + step / 2**halvings
             reached = self._log_joint(there, scales, fixed)
-            if reached >= value - _MODE_GAIN:
+            if reached >= value - _ROUNDING:
                 return there, reached
         return modes, value
 
@@ -134,6 +137,12 @@ class _Laplace:
         eta = fixed + self.crossed.spread(scales * modes)
         log_likelihood = (self.outcome * eta - np.logaddexp(0, eta)).sum()
         return float(log_likelihood - modes @ modes / 2)
+
+
+def _stop_if_run_away(parameters: np.ndarray) -> None:
+    """Ends a search that only follows a rising likelihood towards infinity."""
+    if np.abs(parameters).max() > _RUN_AWAY:
+        raise StopIteration
 
 
 def _without_needless(model: _Laplace, parameters: np.ndarray) -> np.ndarray:
