@@ -36,8 +36,8 @@ _METHOD = (
     "approximation; t with participants - 1 degrees of freedom"
 )
 _RAN_AWAY = (
-    "A variance or a log odds ran away, so that no estimate may be reported; see the differences "
-    "with claims as clusters instead."
+    "A variance or a log odds ran away, or the likelihood is flat, so that no estimate may be "
+    "reported; see the differences with claims as clusters instead."
 )
 _ONE_JUDGEMENT = (
     "With one judgement a claim and condition the claims' variance is not identified and estimates "

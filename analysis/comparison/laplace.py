@@ -158,20 +158,22 @@ def _without_needless(model: _Laplace, parameters: np.ndarray) -> np.ndarray:
 def _errors(model: _Laplace, best: np.ndarray) -> np.ndarray | None:
     """Standard errors of the fixed effects; None where the surface does not curve up.
 
-    Twice the inverse of the Hessian of -2 log L is the covariance of all parameters.
+    Twice the inverse of the Hessian of -2 log L is the covariance of all parameters. An SD of 0
+    stays out: the surface is even in it, so that it shares no curvature with the others.
     """
-    size = len(best)
-    steps = _HESSIAN_STEP * np.eye(size)
-    hessian = np.empty((size, size))
-    for i in range(size):
-        for j in range(i + 1):
+    free = [place for place in range(len(best)) if place > 1 or best[place] > 0]
+    steps = _HESSIAN_STEP * np.eye(len(best))[free]
+    hessian = np.empty((len(free), len(free)))
+    for i, one in enumerate(steps):
+        for j, other in enumerate(steps[: i + 1]):
             corners = (
-                model.deviance(best + steps[i] + steps[j])
-                - model.deviance(best + steps[i] - steps[j])
-                - model.deviance(best - steps[i] + steps[j])
-                + model.deviance(best - steps[i] - steps[j])
+                model.deviance(best + one + other)
+                - model.deviance(best + one - other)
+                - model.deviance(best - one + other)
+                + model.deviance(best - one - other)
             )
             hessian[i, j] = hessian[j, i] = corners / (4 * _HESSIAN_STEP**2)
     if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[0] < 1e-6:
         return None
-    return np.sqrt(np.diag(2 * np.linalg.inv(hessian)))[2:]
+    n_fixed = len(best) - 2
+    return np.sqrt(np.diag(2 * np.linalg.inv(hessian)))[-n_fixed:]
