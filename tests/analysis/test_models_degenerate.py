@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparison import clustered, crossed, gee, glmm, mixed
+from analysis.comparison import crossed, gee, gee_fit, glmm, mixed
 from analysis.comparison.learning import learning
 from analysis.settings import parse_settings
 from tests.analysis.builders import study
@@ -286,7 +286,7 @@ def test_what_is_too_large_is_left_out_with_the_size(monkeypatch: pytest.MonkeyP
     table = crossed_trials(people=12)
     monkeypatch.setattr(mixed, "MAX_TRIALS", 143)
     monkeypatch.setattr(glmm, "MAX_TRIALS", 143)
-    monkeypatch.setattr(clustered, "MAX_WORK", 1000)
+    monkeypatch.setattr(gee_fit, "MAX_WORK", 1000)
     linear, logistic, dummies = (
         module.models(table, RANKING_SELECTION) for module in (mixed, glmm, gee)
     )
