@@ -128,7 +128,9 @@ def _problems_of_reading(reading: Reading) -> list[tuple[str, str]]:
         if not 0.01 <= value <= 1:
             problems.append((name, f"{value:g} is no probability from 0.01 to 1"))
     if reading.early + reading.gives_up > 1:
-        problems.append(("gives_up", "with early stops more than 1; a reader does one or the other"))
+        problems.append(
+            ("gives_up", "with early stops more than 1; a reader does one or the other")
+        )
     return problems
 
 

@@ -97,7 +97,10 @@ class TwoWay:
         parts = np.empty_like(values, dtype=float)
         parts[:, first] = (values[:, first] - means[0][:, None]) / first.sum()
         parts[:, second] = (means[1][:, None] - values[:, second]) / second.sum()
-        people, claims = self._variance(parts, self.participants), self._variance(parts, self.claims)
+        people, claims = (
+            self._variance(parts, self.participants),
+            self._variance(parts, self.claims),
+        )
         both = people + claims - self._variance(parts, self.pairs)
         # A negative two-way variance is passed over by the largest.
         return means[0] - means[1], np.sqrt(np.maximum(both, np.maximum(people, claims)))
