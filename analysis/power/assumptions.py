@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from analysis.trial_columns import INTERFACES
@@ -69,6 +70,13 @@ class Assumptions:
     sd_claim_slope: float = 0.0
     margin: float = 0.10
     reading: Reading = Reading()
+
+    @property
+    def total_sd(self) -> float:
+        """Spread of a trial's logit within a condition."""
+        levels = self.sd_participant**2 + self.sd_claim**2
+        slopes = self.sd_participant_slope**2 + self.sd_claim_slope**2
+        return math.sqrt(levels + slopes / 4)
 
 
 def problems_of(assumptions: Assumptions) -> list[tuple[str, str]]:

@@ -16,14 +16,9 @@ from analysis.document import scored_trials
 from analysis.errors import BadTable
 from analysis.inclusion import exclusion_reasons
 from analysis.load import Tables
-from analysis.power.assumptions import Assumptions, Shares
+from analysis.power.assumptions import Shares
+from analysis.power.spreads import spreads
 from analysis.typed import floats
-
-#: Fewer participants or claims say nothing about their spread.
-_LEAST_UNITS = 4
-
-#: A spread estimated above this comes from rates near 0 or 1, not from people or claims.
-_LARGEST_SD = 3.0
 
 #: A simulated reader who stops less often would go on for hundreds of sentences.
 _LEAST_STOPS = 0.01
@@ -63,7 +58,7 @@ def pilot_values(
     }
     notes: list[str] = []
     values["success"] = _rates(scorable, names, notes)
-    values |= _spreads(scorable, names, notes)
+    values |= spreads(scorable, names, notes)
     values |= _sentences(trials)
     values |= _stopping(trials)
     return values, [_summary(trials, source), *notes]
@@ -105,62 +100,6 @@ def _rates(scorable: pd.DataFrame, names: tuple[str, str], notes: list[str]) -> 
             )
         rates.append(rate)
     return tuple(rates)
-
-
-def _spreads(scorable: pd.DataFrame, names: tuple[str, str], notes: list[str]) -> dict[str, float]:
-    """SDs on the logit by moments, never below their defaults."""
-    found: dict[str, float] = {}
-    for unit, name in (("participant_id", "sd_participant"), ("claim_id", "sd_claim")):
-        level, slope = _moments(scorable, unit, names)
-        for key, sd in ((name, level), (f"{name}_slope", slope)):
-            default = float(getattr(Assumptions(), key))
-            if sd is None:
-                notes.append(f"{key}: the pilot cannot tell; {default:g}, the default, is taken.")
-            elif sd <= default:
-                notes.append(
-                    f"{key}: {sd:.2f} by the pilot; {default:g}, the default, is taken, since so "
-                    "few cannot show that they are alike."
-                )
-            else:
-                found[key] = min(sd, _LARGEST_SD)
-    if found:
-        notes.append(
-            f"{', '.join(found)}: crude estimates by moments from few people and claims; try others"
-            " too."
-        )
-    return found
-
-
-def _moments(
-    scorable: pd.DataFrame, unit: str, names: tuple[str, str]
-) -> tuple[float | None, float | None]:
-    """Level and slope SD of people or claims on the logit; None where the pilot cannot tell.
-
-    Rates of a unit are turned to the logit by their slope p(1 - p). The two conditions' trials of
-    a unit are different ones, so the covariance of its rates holds no trial noise: it is the
-    level's variance less a quarter of the slope's. The variance of its differences, less the noise
-    of the trials (which needs two a cell), is the slope's.
-    """
-    by_cell = scorable.assign(success=scorable["success"].astype(float)).groupby(
-        [unit, scorable["condition"].astype(str)]
-    )["success"]
-    means = by_cell.mean().unstack().reindex(columns=list(names)).dropna()
-    if len(means) < _LEAST_UNITS:
-        return None, None
-    counts = by_cell.size().unstack().loc[means.index, list(names)].to_numpy(dtype=float)
-    rates = means.to_numpy()
-    overall = rates.mean(axis=0)
-    steep = overall * (1 - overall)
-    if (steep == 0).any():
-        return None, None
-    covariance = float(np.cov(rates.T)[0, 1] / steep.prod())
-    slope = None
-    if (counts >= 2).all():
-        noise = (rates * (1 - rates) / (counts - 1)).mean(axis=0) / steep**2
-        differences = rates[:, 0] / steep[0] - rates[:, 1] / steep[1]
-        slope = max(float(differences.var(ddof=1) - noise.sum()), 0.0)
-    level = max(covariance + (slope or 0.0) / 4, 0.0)
-    return float(np.sqrt(level)), None if slope is None else float(np.sqrt(slope))
 
 
 def _sentences(trials: pd.DataFrame) -> dict[str, Any]:

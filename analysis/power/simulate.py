@@ -55,6 +55,13 @@ def intercept(rate: float, sd: float) -> float:
     return (low + high) / 2
 
 
+def steepness(rate: float, sd: float) -> float:
+    """The mean slope of the logistic curve around the intercept of ``rate``: what a small step on
+    the logit adds to the marginal rate."""
+    rates = expit(intercept(rate, sd) + sd * _POINTS)
+    return float((_WEIGHTS * rates * (1 - rates)).sum())
+
+
 def successes(layout: Layout, assumptions: Assumptions, seed: int, runs: range) -> np.ndarray:
     """1.0 for success, 0.0 for none; shape (runs, trials)."""
     people, claims = layout.participants, layout.claims
@@ -78,13 +85,8 @@ def successes(layout: Layout, assumptions: Assumptions, seed: int, runs: range) 
 
 def intercepts(assumptions: Assumptions) -> tuple[float, float]:
     """The logits of the two conditions that give their marginal success rates."""
-    sd = np.sqrt(
-        assumptions.sd_participant**2
-        + assumptions.sd_claim**2
-        + (assumptions.sd_participant_slope**2 + assumptions.sd_claim_slope**2) / 4
-    )
     first, second = assumptions.success
-    return intercept(first, float(sd)), intercept(second, float(sd))
+    return intercept(first, assumptions.total_sd), intercept(second, assumptions.total_sd)
 
 
 def reading(layout: Layout, assumptions: Assumptions, seed: int, runs: range) -> Read:
