@@ -52,8 +52,9 @@ def power_text(document: Mapping[str, Any]) -> str:
     lines += [*aligned(_fewest_rows(document)), ""]
     lines += ["Smallest difference found", ""]
     lines += [f"  {found['sentence']}" for found in document["detectable_difference"]]
-    lines += ["", *(f"Note: {notice}" for notice in document["notices"])]
-    lines += ["How to read it", *(f"  {line}" for line in _HOW_TO_READ)]
+    if document["notices"]:
+        lines += ["", *(f"Note: {notice}" for notice in document["notices"])]
+    lines += ["", "How to read it", *(f"  {line}" for line in _HOW_TO_READ)]
     return "\n".join(lines) + "\n"
 
 

@@ -199,6 +199,8 @@ def test_a_pilot_that_is_no_export_is_refused(
 ) -> None:
     assert main(["power", "--pilot", str(tmp_path / "none.zip")]) == 1
     assert capsys.readouterr().err == f"{tmp_path / 'none.zip'}: no such file\n"
+    assert main(["power", "--pilot", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"{tmp_path}: cannot be read (Is a directory)\n"
 
 
 def test_progress_is_told_after_every_step() -> None:
