@@ -13,18 +13,23 @@ from scipy.special import stdtrit
 
 #: Of a two-sided test, and of the 95 % limits.
 LEVEL = 0.05
+#: An error smaller than this share of the values' own size is rounding.
+_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """First minus second of every run, and half the width of its 95 % interval; shape (runs,)."""
+    """First minus second of every run, and half the width of its 95 % interval; shape (runs,).
+
+    The width is infinite where a run has no standard error: such a study finds nothing.
+    """
 
     difference: np.ndarray
     half_width: np.ndarray
 
     @property
     def differs(self) -> np.ndarray:
-        """Whether the interval leaves out 0; no difference without any spread is none."""
+        """Whether the interval leaves out 0."""
         return np.abs(self.difference) > self.half_width
 
     @property
@@ -88,7 +93,7 @@ class TwoWay:
         """Difference with its limits by t with min(participants, claims) - 1 degrees."""
         difference, error = self.errors(values)
         freedom = min(len(self.participants), len(self.claims)) - 1
-        return Estimate(difference, critical(freedom) * error)
+        return Estimate(difference, critical(freedom) * _above_zero(error, values))
 
     def errors(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Difference and standard error: the largest of two-way, participants' and claims'."""
@@ -141,7 +146,13 @@ class Paired:
         means = self.cells.sums(values) / self.cells.sizes
         differences = np.take(means, self.first, axis=1) - np.take(means, self.second, axis=1)
         error = differences.std(axis=1, ddof=1) / np.sqrt(self.units)
-        return Estimate(differences.mean(axis=1), critical(self.units - 1) * error)
+        width = critical(self.units - 1) * _above_zero(error, values)
+        return Estimate(differences.mean(axis=1), width)
+
+
+def _above_zero(error: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Standard errors, infinite where there is none: the analysis has no test there either."""
+    return np.where(error > _ROUNDING * np.abs(values).max(axis=1), error, np.inf)
 
 
 def critical(freedom: int) -> float:

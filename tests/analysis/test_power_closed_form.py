@@ -87,13 +87,22 @@ def test_the_degrees_of_freedom_are_those_of_the_smaller_number_of_clusters() ->
     assert critical(4) == pytest.approx(2.7764451051977987, rel=1e-12)
 
 
-def test_no_difference_without_spread_is_not_a_finding_and_a_certain_one_is() -> None:
+def test_without_a_standard_error_nothing_is_found() -> None:
     is_first = np.tile([True, False], 4)
-    test = TwoWay.of(is_first, np.repeat([0, 1], 4), np.arange(8) // 2)
-    values = np.array([np.ones(8), is_first.astype(float)])
-    estimate = test.estimate(values)
-    assert estimate.differs.tolist() == [False, True]
-    assert estimate.is_above(-0.1).tolist() == [True, True]
+    unit = np.repeat([0, 1], 4)
+    values = np.array(
+        [np.ones(8), is_first.astype(float), 0.1 * is_first, [1, 0, 1, 1, 0, 0, 1, 0]]
+    )
+    for test in (TwoWay.of(is_first, unit, np.arange(8) // 2), Paired.of(is_first, unit)):
+        estimate = test.estimate(values[:3])
+        assert estimate is not None
+        assert estimate.difference == pytest.approx([0, 1, 0.1])
+        assert estimate.half_width.tolist() == [np.inf] * 3
+        assert not estimate.differs.any()
+        assert not estimate.is_above(-0.1).any()
+        assert not estimate.is_below_zero.any()
+    clear = TwoWay.of(is_first, unit, np.arange(8) // 2).estimate(values[3:])
+    assert np.isfinite(clear.half_width).all()
 
 
 def test_the_paired_test_is_that_of_scipy_and_leaves_out_units_of_one_condition() -> None:
