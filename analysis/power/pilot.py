@@ -34,7 +34,7 @@ def pilot_values(
     """Inputs of a power simulation as a pilot has them, and notes on how good they are.
 
     Values are named like the fields of ``Assumptions``, ``Reading`` and ``Plan``. ``contrast``
-    names the two conditions; without it, the first two of the study. Raises BadTable when the
+    names the two conditions; without it, the contrast of the study. Raises BadTable when the
     pilot lacks one of them or has no scorable trial of it; messages begin with ``source``.
     """
     names = _names(tables, contrast, source)
@@ -56,6 +56,8 @@ def pilot_values(
         "subsets": tables.settings.subsets,
         "conditions": len(tables.settings.conditions),
     }
+    if "non_inferiority_margin" in tables.settings.planned.stated:
+        values["margin"] = tables.settings.planned.margin
     notes: list[str] = []
     values["success"] = _rates(scorable, names, notes)
     values |= spreads(scorable, names, notes)
@@ -67,9 +69,10 @@ def pilot_values(
 def _names(tables: Tables, contrast: tuple[str, str] | None, source: str) -> tuple[str, str]:
     conditions = tables.settings.conditions
     if contrast is None:
-        if len(conditions) < 2:
+        planned = tables.settings.planned.contrast
+        if planned is None:
             raise BadTable(f"{source}: one condition, {conditions[0]}; two are compared")
-        return conditions[0], conditions[1]
+        return planned.first, planned.second
     unknown = [name for name in contrast if name not in conditions]
     if unknown:
         raise BadTable(
