@@ -67,7 +67,7 @@ def read_ratings(
         _check_order(given, labels, source)
     elif numbers is not None:
         steps = _steps(numbers)
-        labels, values = tuple(f"{value:g}" for value in steps), np.array(steps)
+        labels, values = tuple(map(_text, steps)), np.array(steps)
         names = numbers.map(dict(zip(steps, labels, strict=True)))
     else:
         labels, values, names = tuple(sorted(set(given["label"]))), None, given["label"]
@@ -124,6 +124,12 @@ def _all_numbers(labels: Sequence[str] | np.ndarray) -> bool:
         return all(math.isfinite(float(label)) for label in labels)
     except ValueError:
         return False
+
+
+def _text(value: float) -> str:
+    """``2`` for 2.0, and every digit where fewer would name another number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def _steps(numbers: pd.Series) -> list[float]:
