@@ -65,8 +65,9 @@ def faults(
     rows = table[np.asarray(wrong, dtype=bool)]
     if rows.empty:
         return []
-    places = [str(place) for place in rows.index[:NAMED_IDS]]
-    more = f" and {len(rows) - NAMED_IDS} more" if len(rows) > NAMED_IDS else ""
+    every = list(dict.fromkeys(rows.index))
+    places = [str(place) for place in every[:NAMED_IDS]]
+    more = f" and {len(every) - NAMED_IDS} more" if len(every) > NAMED_IDS else ""
     where = f"{table.index.name or 'row'} {', '.join(places)}{more}"
     return [f"{source}: {where}: column {column}: {str(rows[column].iloc[0])!r} {what}"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from analysis.agreement import cohen, fleiss, krippendorff, mann_whitney, preferences
 from analysis.agreement.alpha import LEVELS
 from analysis.commands.agreement_text import agreement_text
-from analysis.commands.options import add_json
+from analysis.commands.options import add_json, whole_number
 from analysis.document import to_json
 from analysis.text_table import read_text_table
 
@@ -69,7 +69,7 @@ def add(commands: argparse._SubParsersAction) -> None:
         "--second", help="preference: the choice it is compared with (default: current)"
     )
     parser.add_argument(
-        "--seed", type=_whole_number, help="of the bootstrap over items (default: 0)"
+        "--seed", type=whole_number, help="of the bootstrap over items (default: 0)"
     )
     add_json(parser)
     parser.set_defaults(run=run)
@@ -91,10 +91,3 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
-
-
-def _whole_number(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError("a seed is a whole number of at least 0")
-    return value
