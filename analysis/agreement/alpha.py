@@ -126,12 +126,16 @@ def _block(
             not_defined[f"alpha_{name}"] = reason
         if reason:
             not_defined[f"alpha_{name}_ci95"] = reason
+    same = {
+        "alpha": f"alpha_{level}",
+        "ci95": f"alpha_{level}_ci95",
+        "krippendorff_nominal": "alpha_nominal",
+    }
+    not_defined |= {name: not_defined[key] for name, key in same.items() if key in not_defined}
     return {
         "level": level,
-        "alpha": values[f"alpha_{level}"],
-        "ci95": values[f"alpha_{level}_ci95"],
         **values,
-        "krippendorff_nominal": values["alpha_nominal"],
+        **{name: values[key] for name, key in same.items()},
         "labels": ratings.labels,
         "n_items": len(ratings.items),
         "n_items_with_two": int((per_item > 1).sum()),

@@ -17,7 +17,7 @@ def agreement_text(document: Mapping[str, Any]) -> str:
     width = max(map(len, rows))
     lines = aligned([row + [""] * (width - len(row)) for row in rows])
     lines.append("")
-    lines += [f"{name}: {why}" for name, why in _reasons(document).items()]
+    lines += [f"{', '.join(names)}: {why}" for why, names in _reasons(document).items()]
     lines += [f"Note: {note}" for note in document.get("notes", [])]
     lines += [f"{name.capitalize()}: {document[name]}." for name in ("method", "assumptions")]
     lines.append(f"Library: {document['library']}.")
@@ -118,13 +118,15 @@ def _counts(document: Mapping[str, Any], *names: str) -> Rows:
     return [[_COUNT_LABELS[name], str(document[name])] for name in names]
 
 
-def _reasons(document: Mapping[str, Any]) -> dict[str, str]:
-    """Reasons of the document and of its blocks, by path."""
-    reasons = dict(document.get("not_defined", {}))
-    for name, block in document.items():
-        if isinstance(block, dict):
-            reasons |= {f"{name}.{key}": why for key, why in block.get("not_defined", {}).items()}
-    return reasons
+def _reasons(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What is not defined, by reason."""
+    found: dict[str, list[str]] = {}
+    for name, why in document.get("not_defined", {}).items():
+        found.setdefault(why, []).append(name)
+    for block_name, block in document.items():
+        for name, why in block.get("not_defined", {}).items() if isinstance(block, dict) else ():
+            found.setdefault(why, []).append(f"{block_name}.{name}")
+    return found
 
 
 _COUNT_LABELS = {
