@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from analysis.comparison.family import adjusted
 from analysis.plain import plain
-from analysis.rankers_table.pairs import Bootstrap, compare_pair, holm
+from analysis.rankers_table.pairs import Bootstrap, compare_pair
 from analysis.rankers_table.scores import MEASURES, read_scores, size_bucket
 
 _ONE_CLAIM = "not defined, because one claim has no spread"
-_NO_COMMON = "not defined, because no p-value of the pair is"
+_NO_P = "not defined, because the pair was not tested"
 
 _ABOUT = {
     "assumptions": "claims are a sample of the claims in question; rankers are paired over the "
@@ -44,10 +45,7 @@ def compare_rankers(
     n_claims = int(scores["claim_id"].nunique())
     boot = Bootstrap.of_claims(n_claims, seed)
     whole = _comparison(scores, names, boot)
-    for pair, adjusted in zip(whole["pairs"], holm(whole["pairs"]), strict=True):
-        pair["holm_p"] = adjusted
-        if adjusted is None:
-            pair["not_defined"]["holm_p"] = _NO_COMMON
+    _adjust(whole["pairs"])
     buckets = size_bucket(scores["imsr"])
     document = {
         "rankers": names,
@@ -81,6 +79,15 @@ def _comparison(scores: pd.DataFrame, names: list[str], boot: Bootstrap) -> dict
             for first, second in bar
         ],
     }
+
+
+def _adjust(pairs: list[dict[str, Any]]) -> None:
+    """Add ``holm_p``; a pair without a p-value was not tested and does not count for the others."""
+    raw = {place: pair["wilcoxon_pratt_p"] for place, pair in enumerate(pairs)}
+    for place, p in adjusted(raw).items():
+        pairs[place]["holm_p"] = p
+        if p is None:
+            pairs[place]["not_defined"]["holm_p"] = _NO_P
 
 
 def _means(scores: pd.DataFrame) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,20 +92,6 @@ def compare_pair(
         not_defined |= reasons
     values, reasons = _success(left["sr"].to_numpy(float), right["sr"].to_numpy(float))
     return pair | values | {"not_defined": not_defined | reasons}
-
-
-def holm(pairs: Sequence[Mapping[str, Any]], key: str = "wilcoxon_pratt_p") -> list[float | None]:
-    """p-values of all pairs, adjusted together.
-
-    A pair without a p-value counts in the family, as one that shows nothing would, and gets None.
-    """
-    from statsmodels.stats.multitest import multipletests
-
-    raw = [pair[key] for pair in pairs]
-    if not raw:
-        return []
-    adjusted = multipletests([1.0 if p is None else p for p in raw], method="holm")[1]
-    return [None if p is None else float(value) for p, value in zip(raw, adjusted, strict=True)]
 
 
 def _differences(
