@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from analysis.agreement.draws import DRAWS, item_draws, percentile95
+from analysis.agreement.draws import DRAWS, drawn_counts, kinds_of_items, percentile95
 from analysis.agreement.ratings import Ratings, read_ratings
 from analysis.errors import BadTable
 from analysis.plain import plain
@@ -105,10 +105,10 @@ def alpha_block(
         return None, None, _ONE_LABEL
     if n_items == 1:
         return float(alpha), None, _ONE_ITEM
-    width = n_items + counts.shape[1]
+    kinds, frequency = kinds_of_items(counts)
     drawn = [
-        alphas(counts, weights, level, ratings.values)
-        for weights in item_draws(n_items, draws, seed, width)
+        alphas(kinds, weights, level, ratings.values)
+        for weights in drawn_counts(frequency, draws, seed, sum(kinds.shape))
     ]
     return float(alpha), *percentile95(np.concatenate(drawn))
 

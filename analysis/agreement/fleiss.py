@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from analysis.agreement.alpha import alphas
-from analysis.agreement.draws import DRAWS, item_draws, percentile95
+from analysis.agreement.draws import DRAWS, drawn_counts, kinds_of_items, percentile95
 from analysis.agreement.ratings import read_ratings
 from analysis.errors import BadTable
 from analysis.plain import plain
@@ -93,7 +94,10 @@ def _kappa(counts: np.ndarray, seed: int, draws: int) -> dict[str, Any]:
     kappa = fleiss_kappa(counts)
     if len(counts) == 1:
         return {"fleiss_kappa": kappa, "ci95": None, "not_defined": {"ci95": _ONE_ITEM}}
-    drawn = [fleiss_of(counts, weights) for weights in item_draws(len(counts), draws, seed)]
+    kinds, frequency = kinds_of_items(sparse.csr_array(counts))
+    drawn = [
+        fleiss_of(kinds.toarray(), weights) for weights in drawn_counts(frequency, draws, seed)
+    ]
     interval, reason = percentile95(np.concatenate(drawn))
     reasons = {"ci95": reason} if reason else {}
     return {"fleiss_kappa": kappa, "ci95": interval, "not_defined": reasons}

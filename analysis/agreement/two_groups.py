@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
-from analysis.agreement.draws import DRAWS, item_draws, percentile95
+from analysis.agreement.draws import DRAWS, drawn_counts, percentile95
 from analysis.errors import BadTable
 from analysis.plain import plain
 from analysis.text_table import faults, require_columns, text_cells
@@ -137,15 +136,14 @@ def _share_interval(
     if min(len(x), len(y)) < 2:
         return None, _SMALL_GROUP
     values, places = np.unique(np.concatenate([x, y]), return_inverse=True)
-    rows = np.arange(len(places))
-    at = sparse.csr_array((np.ones(len(rows)), (rows, places)), shape=(len(rows), len(values)))
-    at_x, at_y = at[: len(x)], at[len(x) :]
-    width = 2 * len(values) + len(rows)
-    drawn_x = item_draws(len(x), draws, (seed, 0), width)
-    drawn_y = item_draws(len(y), draws, (seed, 1), width)
+    n_x, n_y = (
+        np.bincount(own, minlength=len(values)) for own in (places[: len(x)], places[len(x) :])
+    )
+    drawn = zip(
+        drawn_counts(n_x, draws, (seed, 0)), drawn_counts(n_y, draws, (seed, 1)), strict=True
+    )
     shares = []
-    for x_weights, y_weights in zip(drawn_x, drawn_y, strict=True):
-        n_y = y_weights @ at_y
-        beaten = np.cumsum(n_y, axis=1) - n_y / 2
-        shares.append(((x_weights @ at_x) * beaten).sum(axis=1) / (len(x) * len(y)))
+    for drawn_x, drawn_y in drawn:
+        beaten = np.cumsum(drawn_y, axis=1) - drawn_y / 2
+        shares.append((drawn_x * beaten).sum(axis=1) / (len(x) * len(y)))
     return percentile95(np.concatenate(shares))

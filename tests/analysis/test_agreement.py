@@ -188,6 +188,22 @@ def test_the_bootstrap_draws_items_as_plain_resampling_does() -> None:
         assert alpha == pytest.approx(krippendorff(resampled, level)["alpha"], abs=1e-10)
 
 
+def test_drawing_kinds_of_items_is_drawing_items() -> None:
+    """The interval is that of resampling the items one by one."""
+    from analysis.agreement.fleiss import fleiss_of
+    from analysis.agreement.ratings import read_ratings
+
+    rng = np.random.default_rng(8)
+    truth = rng.integers(1, 5, 40)
+    noisy = [np.where(rng.random(40) < 0.7, truth, rng.integers(1, 5, 40)) for _ in range(3)]
+    table = pd.DataFrame({f"rater{r + 1}": column for r, column in enumerate(noisy)})
+    table["item"] = [f"i{place}" for place in range(40)]
+    counts, once = read_ratings(table).counts().toarray(), np.ones((1, 40))
+    drawn = [fleiss_of(counts[rng.integers(0, 40, 40)], once)[0] for _ in range(4000)]
+    wanted = np.quantile(drawn, [0.025, 0.975])
+    assert fleiss(table)["ci95"] == pytest.approx(list(wanted), abs=0.02)
+
+
 def test_unequal_numbers_of_ratings_are_refused_and_sent_to_alpha() -> None:
     with pytest.raises(
         BadTable, match="items have 1 to 2 ratings, and Fleiss' kappa needs as many"
