@@ -21,8 +21,8 @@ MIN_PEOPLE = 10
 
 _METHOD = (
     "Means over participants by the condition A or B that they met first; order = A first minus B "
-    "first of a person's mean over both conditions, order_by_condition = the same of the difference "
-    "A - B; two-sample t with common variance"
+    "first of a person's mean over both conditions, order_by_condition = the same of the "
+    "difference A - B; two-sample t with common variance"
 )
 
 
