@@ -79,8 +79,8 @@ def fit_clustered(
 
 
 def _roots(covariance: np.ndarray) -> np.ndarray:
-    """Standard errors of a covariance; a variance that rounding left below 0 is 0."""
-    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    """Roots of the variances; rounding may leave one that is 0 below it."""
+    return np.sqrt(np.maximum(np.diag(covariance), 0))
 
 
 def _without_dust(errors: np.ndarray, model_errors: np.ndarray) -> np.ndarray:

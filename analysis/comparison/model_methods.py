@@ -24,7 +24,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "lmer_read": (_BOTH, _CROSSED),
     "lmer_log_active": (_BOTH, _CROSSED),
-    "glmer_success": (_BOTH, _CROSSED + "; three replications or more"),
+    "glmer_success": (
+        _BOTH,
+        _CROSSED + "; three replications or more before a paper may rest on it",
+    ),
 }
 
 
