@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from analysis.comparison.table import p_text
+
 NOTHING = "not defined"
 
 
@@ -21,9 +23,7 @@ def interval(limits: Sequence[float] | None, digits: int = 3) -> str:
 
 def p_value(p: float | None) -> str:
     """Three digits, or ``< 0.001`` (statistics.md 9)."""
-    if p is None:
-        return NOTHING
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return NOTHING if p is None else p_text(p)
 
 
 def share(count: int, n: int) -> str:
