@@ -190,7 +190,7 @@ def test_the_bootstrap_draws_items_as_plain_resampling_does() -> None:
 
 def test_drawing_kinds_of_items_is_drawing_items() -> None:
     """The interval is that of resampling the items one by one."""
-    from analysis.agreement.fleiss import fleiss_of
+    from analysis.agreement.fleiss_kappa import fleiss_of
     from analysis.agreement.ratings import read_ratings
 
     rng = np.random.default_rng(8)

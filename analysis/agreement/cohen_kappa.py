@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from analysis.agreement.alpha import alphas
-from analysis.agreement.fleiss import fleiss_of
+from analysis.agreement.fleiss_kappa import fleiss_of
 from analysis.agreement.ratings import Ratings, read_ratings
 from analysis.errors import BadTable
 from analysis.plain import plain
