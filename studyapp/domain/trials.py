@@ -29,10 +29,9 @@ from studyapp.domain.starting import (
 from studyapp.enums import EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, Slot, Trial
+from studyapp.models.assignment import RUNNING
 from studyapp.protocols import rules_for
 
-#: States in which a run may still act.
-RUNNING = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE)
 #: Most visibility events kept for one trial: a page that flickers for ever fills no disk.
 MAX_VISIBILITY_EVENTS = 2000
 

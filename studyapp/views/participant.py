@@ -38,6 +38,7 @@ from studyapp.views.participant_state import (
     run_url,
     run_values,
     trial_region,
+    what_stays_of_an_id,
     withdrawn_region,
 )
 
@@ -198,6 +199,7 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
     context = run_values(enrolment) | {
         "n_answers": n_answers,
         "has_questionnaire": enrolment.questionnaire_answers.exists(),
+        "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
     }
     return region_or_page(request, Region("participant/_withdraw.html", context), PAGE)
 

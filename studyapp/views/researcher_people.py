@@ -12,12 +12,9 @@ from django.utils import timezone
 from studyapp.domain.queries import run_counts, runs_of
 from studyapp.enums import EnrolmentState, RunKind, StudyState, TrialState
 from studyapp.models import Enrolment, Event, Study, Trial
-from studyapp.models.assignment import HOLDING
+from studyapp.models.assignment import HOLDING, RUNNING
 from studyapp.views.researcher_card import Card, Tone
 from studyapp.views.researcher_words import ago, counted, moment, number
-
-#: States in which a person may come back and go on.
-UNDER_WAY = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE)
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class People:
 
     @property
     def n_under_way(self) -> int:
-        return sum(self.counts[RunKind.REAL][state] for state in UNDER_WAY)
+        return sum(self.counts[RunKind.REAL][state] for state in RUNNING)
 
 
 def people_of(study: Study) -> People:
@@ -154,7 +151,7 @@ def _run_row(run: Enrolment, seen_at: datetime | None, now: datetime) -> RunRow:
 
 def _run_note(run: Enrolment, now: datetime) -> str:
     """What there is to know of a run under way."""
-    if run.state not in UNDER_WAY:
+    if run.state not in RUNNING:
         return ""
     if run.slot.n_trials and run.n_done >= run.slot.n_trials:
         return "all trials done, at the last questions"

@@ -7,7 +7,8 @@ from django.core import signing
 from django.utils import timezone
 
 from studyapp.domain import assignment
-from studyapp.domain.assignment import JoinForm, join, move_to_free_slot, withdraw
+from studyapp.domain.assignment import join, move_to_free_slot, withdraw
+from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import record_decision, reveal_next
 from studyapp.enums import EnrolmentState, RunKind, TrialState
 from studyapp.errors import BadLink, NoFreeSlot, NotOpen, StalePage
