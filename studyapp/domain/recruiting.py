@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -23,6 +24,8 @@ DIGEST_SALT = "suffice.recruiter-id"
 #: Most ids of a study that were seen and never joined: made-up ones fill no disk.
 MAX_SEEN = 20_000
 
+#: What Prolific fills in, written as it wants it.
+PROLIFIC = {name: f"{{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
 #: What a recruiter's page leaves in a link where it should have put an id. No id has these signs.
 _PLACEHOLDER = re.compile(r"[{}<>\[\]$]|%[^%]+%|(ASSIGNMENT_)?ID_NOT_AVAILABLE")
 _NO_VALUES = frozenset({"undefined", "null", "none"})
@@ -77,6 +80,19 @@ def link_query(study: Study, recruited: Recruited) -> str:
     """What a link of the study must end with to come from the same person."""
     id_parameter = study.recruiting_setting("id_parameter")
     return "?" + urlencode({id_parameter: recruited.value, **recruited.others})
+
+
+def study_link(study: Study) -> str:
+    """The link to give out; with ids, each parameter holds a place for the recruiter to fill in.
+
+    A link in which it was left is refused and counted, whatever the recruiter.
+    """
+    link = f"{settings.PUBLIC_URL}/p/{study.code}/"
+    if not recruits_by_id(study):
+        return link
+    others = study.recruiting_setting("other_parameters")
+    names = [study.recruiting_setting("id_parameter"), *others]
+    return f"{link}?" + "&".join(f"{name}={PROLIFIC.get(name, f'<{name}>')}" for name in names)
 
 
 def digest_of(study: Study, value: str) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.db.models import Max, Sum
 from django.utils import timezone
 
 from studyapp.domain.queries import run_counts, runs_of
+from studyapp.domain.recruiting import study_link
 from studyapp.enums import EnrolmentState, RunKind, StudyState, TrialState
 from studyapp.models import Enrolment, Event, Study, Trial
 from studyapp.models.assignment import HOLDING, RUNNING
 from studyapp.views.researcher_card import Card, Tone
+from studyapp.views.researcher_recruiting import recruiting_content
 from studyapp.views.researcher_words import ago, counted, moment, number
 
 
@@ -96,7 +97,8 @@ def people_card(study: Study, people: People) -> Card:
         template="researcher/_participants.html",
         is_open=not is_draft,
         content={
-            "link": f"{settings.PUBLIC_URL}/p/{study.code}/",
+            "link": study_link(study),
+            "recruiting": {} if is_draft else recruiting_content(study, timezone.now()),
             "is_draft": is_draft,
             "link_note": _link_note(study, people),
             "kinds": [kind.label for kind in _kinds(people)],
