@@ -341,7 +341,7 @@ def test_who_has_met_the_claims_of_every_free_place_reads_so(recruiting: Study) 
 
 
 def test_a_repeat_whose_place_expired_is_moved_to_claims_that_are_new(db: None) -> None:
-    study = recruiting_study(2, n_claims=8, n_subsets=4, n_replications=2)
+    study = recruiting_study(2, n_claims=8, n_subsets=4, n_replications=4)
     consent(Client(), study)
     first = Enrolment.objects.get()
     finish(first)
