@@ -102,7 +102,9 @@ def participant_view(
                 logger.exception("The database did not answer a participant's request.")
                 return _come_back(request)
             finally:
-                # What a view began to speak (participant_language.py) ends with its request.
+                # What a view began to speak (participant_language.py) ends with its request; a
+                # page about a fault of ours still needs to know it.
+                request.spoken = translation.get_language()  # type: ignore[attr-defined]
                 translation.deactivate()
 
         return guarded
@@ -126,7 +128,7 @@ def _unsuitable(
 def _not_allowed(
     methods: tuple[str, ...], request: HttpRequest, study_code: str, **kwargs: str
 ) -> HttpResponse:
-    language = speak_of(study_code)
+    language = speak_of(request, study_code)
     response = message_page(
         request,
         _("This address takes no such request"),
@@ -139,7 +141,7 @@ def _not_allowed(
 
 
 def _from_another_site(request: HttpRequest, study_code: str, **kwargs: str) -> HttpResponse:
-    language = speak_of(study_code)
+    language = speak_of(request, study_code)
     return message_page(
         request,
         _("This request came from another site"),
@@ -150,7 +152,7 @@ def _from_another_site(request: HttpRequest, study_code: str, **kwargs: str) -> 
 
 
 def _unreadable(request: HttpRequest, study_code: str, **kwargs: str) -> HttpResponse:
-    language = speak_of(study_code)
+    language = speak_of(request, study_code)
     return message_page(
         request,
         _("This request cannot be read"),
@@ -185,7 +187,7 @@ def _answered(
 
 def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpResponse:
     """A page for an action that was refused. Only texts written for participants are shown."""
-    language = speak_of(study_code)
+    language = speak_of(request, study_code)
     # A page that was only looked at is no conflict.
     status = 200 if request.method in SAFE_METHODS else error.status
     if isinstance(error, BadLink):

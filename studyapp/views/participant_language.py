@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from django.conf import settings
+from django.http import HttpRequest
 from django.utils import translation
 from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString
@@ -24,14 +24,15 @@ def speak(study: Study) -> None:
     translation.activate(interface_language(study.lang))
 
 
-def speak_of(study_code: str) -> dict[str, str]:
+def speak_of(request: HttpRequest, study_code: str) -> dict[str, str]:
     """The same for a page that knows only an address; its language values. One query.
 
-    English where there is no such study.
+    Where there is no such study, the language that the browser asks for.
     """
     lang = Study.objects.filter(code=study_code).values_list("lang", flat=True).first()
-    translation.activate(interface_language(lang or settings.LANGUAGE_CODE))
-    return page_language(lang or settings.LANGUAGE_CODE)
+    lang = lang or translation.get_language_from_request(request)
+    translation.activate(interface_language(lang))
+    return page_language(lang)
 
 
 @lru_cache(maxsize=256)
