@@ -159,8 +159,10 @@ def seen(request: HttpRequest, study_code: str, token: str, trial_code: str) -> 
     kind = request.POST.get("kind", "")
     if kind not in VISIBILITY_KINDS:
         raise BadAnswer(_("Nothing was stored: kind must be page_hidden or page_visible."))
-    client_ms = clean_client_ms(request.POST.get("client_ms"))
-    record_visibility(token, trial_code, kind, client_ms=client_ms)
+    client_ms, late_ms = (
+        clean_client_ms(request.POST.get(name)) for name in ("client_ms", "late_ms")
+    )
+    record_visibility(token, trial_code, kind, client_ms=client_ms, late_ms=late_ms)
     return HttpResponse(status=204)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from studyapp.enums import EnrolmentState, EventKind, Interface, TrialState
 from studyapp.models import Enrolment, Event, Study, Trial, VerificationAnswer
@@ -329,6 +331,23 @@ def test_visibility_is_recorded_while_the_trial_is_open(study: Study, client: Cl
     before = Event.objects.filter(trial=trial).count()
     assert client.post(trial_url(trial) + "seen", {"kind": "page_hidden"}).status_code == 204
     assert Event.objects.filter(trial=trial).count() == before
+
+
+def test_what_is_told_late_stands_at_its_own_time_and_in_the_order_of_times(
+    study: Study, client: Client
+) -> None:
+    _, trial = factories.started(study)
+    began = timezone.now()
+    told = [("page_hidden", "3600000"), ("page_visible", "30"), ("page_hidden", "9" * 16)]
+    for kind, late_ms in told:
+        client.post(trial_url(trial) + "seen", {"kind": kind, "late_ms": late_ms})
+    times = list(trial.events.order_by("seq").values_list("kind", "server_at"))
+    start, (hidden, visible, again) = times[-4], times[-3:]
+    # An hour ago there was no trial yet: not before what is stored.
+    assert hidden == ("page_hidden", start[1])
+    assert start[1] <= visible[1] <= timezone.now() - timedelta(milliseconds=30)
+    assert again[1] >= max(began, visible[1])
+    assert times == sorted(times, key=lambda event: event[1])
 
 
 @pytest.mark.parametrize("kind", ["", "decision_submitted", "reveal", "nonsense"])
