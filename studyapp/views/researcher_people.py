@@ -9,7 +9,7 @@ from django.db.models import Max, Sum
 from django.utils import timezone
 
 from studyapp.domain.queries import run_counts, runs_of
-from studyapp.domain.recruiting import study_link
+from studyapp.domain.recruiting import recruits_by_id, study_link
 from studyapp.enums import EnrolmentState, RunKind, StudyState, TrialState
 from studyapp.models import Enrolment, Event, Study, Trial
 from studyapp.models.assignment import HOLDING, RUNNING
@@ -117,10 +117,9 @@ def _link_note(study: Study, people: People) -> str:
     free = people.n_seats - people.n_taken
     if free <= 0:
         return "Every place is taken. Add a cycle to the schedule to let more people in."
-    return (
-        f"{counted(free, 'place')} free. Everybody gets the same link; the consent form takes the "
-        "next free slot."
-    )
+    same = "" if recruits_by_id(study) else "Everybody gets the same link; "
+    takes = "the consent form takes the next free slot."
+    return f"{counted(free, 'place')} free. {same}{takes if same else takes.capitalize()}"
 
 
 def _kinds(people: People) -> list[RunKind]:
