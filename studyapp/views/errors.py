@@ -19,9 +19,10 @@ from django.views import defaults
 
 from studyapp.middleware import PARTICIPANT_PREFIX, is_participant_page
 from studyapp.views.participant_guard import message_page
-from studyapp.views.participant_language import page_language, speak_of
+from studyapp.views.participant_language import page_language, speak_to
+from studyapp.views.participant_values import values_of
 
-Page = Callable[[HttpRequest, dict[str, str]], HttpResponse]
+Page = Callable[[HttpRequest, dict[str, Any]], HttpResponse]
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -54,15 +55,15 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _in_its_language(request: HttpRequest, page: Page) -> HttpResponse:
     try:
-        response = page(request, _language_of(request))
+        response = page(request, _values_of(request))
     finally:
         translation.deactivate()
     response.xframe_options_exempt = True  # type: ignore[attr-defined]
     return response
 
 
-def _language_of(request: HttpRequest) -> dict[str, str]:
-    """Speak what the view spoke, else the study's language, else the browser's."""
+def _values_of(request: HttpRequest) -> dict[str, Any]:
+    """Speak what the view spoke, else the study's language, else the browser's; what to print."""
     spoken = getattr(request, "spoken", settings.LANGUAGE_CODE)
     # English is also what is spoken before a view knows its study.
     if spoken != settings.LANGUAGE_CODE:
@@ -70,14 +71,12 @@ def _language_of(request: HttpRequest) -> dict[str, str]:
         return page_language(spoken)
     study_code = request.path_info.removeprefix(PARTICIPANT_PREFIX).split("/", 1)[0]
     try:
-        return speak_of(request, study_code)
+        return values_of(request, study_code)
     except (Error, ValueError):  # a code with U+0000 is none for PostgreSQL
-        lang = translation.get_language_from_request(request)
-        translation.activate(lang)
-        return page_language(lang)
+        return speak_to(request)
 
 
-def _not_found_page(request: HttpRequest, language: dict[str, str]) -> HttpResponse:
+def _not_found_page(request: HttpRequest, values: dict[str, Any]) -> HttpResponse:
     return message_page(
         request,
         _("There is no page at this address"),
@@ -90,33 +89,33 @@ def _not_found_page(request: HttpRequest, language: dict[str, str]) -> HttpRespo
             "link brings you back to where you were."
         ),
         status=404,
-        **language,
+        **values,
     )
 
 
-def _refused_page(request: HttpRequest, language: dict[str, str]) -> HttpResponse:
+def _refused_page(request: HttpRequest, values: dict[str, Any]) -> HttpResponse:
     return message_page(
         request,
         _("This page is not open to you"),
         _("Open the link you were given again. Nothing was stored."),
         status=403,
-        **language,
+        **values,
     )
 
 
-def _bad_request_page(request: HttpRequest, language: dict[str, str]) -> HttpResponse:
+def _bad_request_page(request: HttpRequest, values: dict[str, Any]) -> HttpResponse:
     return message_page(
         request,
         _("This request cannot be read"),
         _("Nothing was stored. Open the link you were given and answer there."),
         status=400,
-        **language,
+        **values,
     )
 
 
-def _server_error_page(request: HttpRequest, language: dict[str, str]) -> HttpResponse:
+def _server_error_page(request: HttpRequest, values: dict[str, Any]) -> HttpResponse:
     context: dict[str, Any] = {
-        **language,
+        **values,
         "heading": _("Something went wrong on our side"),
         "paragraphs": [
             _(

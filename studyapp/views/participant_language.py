@@ -24,14 +24,10 @@ def speak(study: Study) -> None:
     translation.activate(interface_language(study.lang))
 
 
-def speak_of(request: HttpRequest, study_code: str) -> dict[str, str]:
-    """The same for a page that knows only an address; its language values. One query.
-
-    Where there is no such study, the language that the browser asks for.
-    """
-    lang = Study.objects.filter(code=study_code).values_list("lang", flat=True).first()
-    lang = lang or translation.get_language_from_request(request)
-    translation.activate(interface_language(lang))
+def speak_to(request: HttpRequest) -> dict[str, str]:
+    """The same where no study is known: the language that the browser asks for. Takes no query."""
+    lang = translation.get_language_from_request(request)
+    translation.activate(lang)
     return page_language(lang)
 
 

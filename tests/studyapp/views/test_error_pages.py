@@ -84,7 +84,7 @@ def test_a_fault_of_ours_needs_no_database(
     german: Study, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(participant_join, "_study", failing(RuntimeError))
-    monkeypatch.setattr(errors, "speak_of", failing(OperationalError))
+    monkeypatch.setattr(errors, "values_of", failing(OperationalError))
     answer = client.get(welcome_url(german), headers=GERMAN)
     assert answer.status_code == 500
     assert "Bei uns ist etwas schiefgegangen" in words_of(answer)
