@@ -72,10 +72,10 @@ class EnrolmentState(TextChoices):
 class RefusedIdKind(TextChoices):
     """Why a recruiter id cannot be used."""
 
-    MISSING = "missing", "no id in the link"
-    PLACEHOLDER = "placeholder", "a placeholder instead of an id"
-    TOO_LONG = "too_long", "an id that is too long"
-    UNREADABLE = "unreadable", "an id that cannot be read"
+    MISSING = "missing", "without an id"
+    PLACEHOLDER = "placeholder", "with a placeholder instead of an id"
+    TOO_LONG = "too_long", "with an id that is too long"
+    UNREADABLE = "unreadable", "with an id that cannot be read"
 
 
 class TrialKind(TextChoices):

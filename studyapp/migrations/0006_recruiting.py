@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             name='RefusedId',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('missing', 'no id in the link'), ('placeholder', 'a placeholder instead of an id'), ('too_long', 'an id that is too long'), ('unreadable', 'an id that cannot be read')], max_length=12)),
+                ('kind', models.CharField(choices=[('missing', 'without an id'), ('placeholder', 'with a placeholder instead of an id'), ('too_long', 'with an id that is too long'), ('unreadable', 'with an id that cannot be read')], max_length=12)),
                 ('n', models.PositiveIntegerField(default=0)),
             ],
             options={

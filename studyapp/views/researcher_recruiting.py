@@ -8,7 +8,7 @@ from typing import Any
 from studyapp.domain.recruiting import PROLIFIC, arrivals_of, recruits_by_id
 from studyapp.enums import RefusedIdKind
 from studyapp.models import Study
-from studyapp.views.researcher_words import ago, counted, number
+from studyapp.views.researcher_words import ago, listed, number
 
 
 def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
@@ -16,18 +16,27 @@ def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
     if not recruits_by_id(study):
         return {}
     arrivals = arrivals_of(study)
-    name = study.recruiting_setting("id_parameter")
-    repeats = study.recruiting_setting("repeats")
+    refused = [
+        f"{number(arrivals.refused[kind])} {kind.label}"
+        for kind in RefusedIdKind
+        if arrivals.refused.get(kind)
+    ]
     return {
-        "id_note": f"Every person needs a link with their own {name}. "
-        + ("Prolific fills it in. " if name in PROLIFIC else "Your recruiter has to fill it in. ")
-        + f"One {name} has {counted(repeats, 'run')}"
-        + (", none with a claim met before." if repeats > 1 else ", in any browser."),
+        "id_note": _id_note(study),
         "stopped": number(arrivals.n_stopped),
         "last_stopped": ago(arrivals.last_stopped, now) if arrivals.last_stopped else "",
-        "refused": [
-            (kind.label, number(arrivals.refused[kind]))
-            for kind in RefusedIdKind
-            if arrivals.refused.get(kind)
-        ],
+        "n_refused": number(sum(arrivals.refused.values())),
+        "refused": listed(refused),
     }
+
+
+def _id_note(study: Study) -> str:
+    name = study.recruiting_setting("id_parameter")
+    repeats = study.recruiting_setting("repeats")
+    filler = "Prolific fills it in." if name in PROLIFIC else "Your recruiter has to fill it in."
+    runs = (
+        "The same id leads to the same run, in any browser."
+        if repeats == 1
+        else f"One id may have {number(repeats)} runs, none with a claim of an earlier one."
+    )
+    return f"Every person needs a link with their own {name}. {filler} {runs}"

@@ -564,9 +564,7 @@ def test_the_researcher_sees_the_link_and_who_did_not_come_in(
     parameters = "PROLIFIC_PID={{%PROLIFIC_PID%}}&amp;STUDY_ID={{%STUDY_ID%}}"
     assert f"{welcome_url(recruiting)}?{parameters}&amp;SESSION_ID={{{{%SESSION_ID%}}}}" in page
     assert "Stopped at consent 2 (the last one came first just now)" in text
-    assert "Links turned away: no id in the link 1" in text
-    assert "Links turned away: a placeholder instead of an id 1" in text
-    assert "that cannot be read" not in text
+    assert "Links turned away 2 (1 without an id and 1 with a placeholder instead of an id)" in text
     for secret in (PID, "second", "third"):
         assert f">{secret}" not in page
         assert f"={secret}" not in page
