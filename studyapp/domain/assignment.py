@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.codes import random_code
+from studyapp.domain import results_jobs
 from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
 from studyapp.errors import BadLink, NoFreeSlot, NotOpen, StalePage
 from studyapp.models import Enrolment, Participant, Slot, Study, Trial, Withdrawal
@@ -138,6 +139,8 @@ def move_to_free_slot(token: str) -> Enrolment:
 def withdraw(token: str) -> None:
     """Delete everything a participant left and free the slot; only a count stays.
 
+    Results that were worked out with these data go too; the next look works them out anew.
+
     The one deliberate way of deleting events: the withdrawal row is written first and opens the
     database's guard for this enrolment alone.
     """
@@ -159,6 +162,7 @@ def withdraw(token: str) -> None:
         enrolment.delete()
         if not participant.enrolments.exists():
             participant.delete()
+        results_jobs.forget(enrolment.slot.study)
 
 
 def _is_used(invitation: str) -> bool:
