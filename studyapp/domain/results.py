@@ -10,7 +10,7 @@ from studyapp.domain.export_settings import study_settings, study_version
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.results_version import DataVersion, data_version
 from studyapp.enums import RunKind, TrialKind, TrialState
-from studyapp.models import Study, Trial
+from studyapp.models import Claim, Study, Trial
 
 if TYPE_CHECKING:
     from analysis.load import Tables
@@ -58,7 +58,7 @@ def live_document(study: Study, include_simulated: bool = False) -> dict[str, An
     return build_document(_checked(data), include_simulated)
 
 
-def results_content(data: Data, include_simulated: bool = False) -> dict[str, Any]:
+def results_content(study: Study, data: Data, include_simulated: bool = False) -> dict[str, Any]:
     """What the results page shows, as plain values for JSON.
 
     ``message`` alone without a trial; else ``headings`` and ``rows`` of Table 5 with its
@@ -66,13 +66,14 @@ def results_content(data: Data, include_simulated: bool = False) -> dict[str, An
     ``balance``, ``left_out`` (reason and number), ``items`` and ``people`` (see ``_listed``).
     Raises ValueError when the data contradict themselves.
     """
+    if data.trials is None:
+        return {"message": NO_TRIALS}
+
     from analysis.document import document_of, scored_trials
     from analysis.inclusion import REASON_TEXTS, exclusion_reasons
     from analysis.review import item_review, quality_flags
     from analysis.table5 import CAPTION, table5, table5_headings
 
-    if data.trials is None:
-        return {"message": NO_TRIALS}
     tables = _checked(data)
     scored = scored_trials(tables)
     document = document_of(scored, tables.settings, include_simulated)
@@ -87,7 +88,7 @@ def results_content(data: Data, include_simulated: bool = False) -> dict[str, An
         "notices": document["notices"],
         "balance": document["balance"],
         "left_out": [[REASON_TEXTS[key], n] for key, n in document["excluded"].items() if n],
-        "items": _listed(item_review(design_set)),
+        "items": _with_texts(study, _listed(item_review(design_set))),
         "people": _listed(quality_flags(scored, include_simulated=include_simulated)),
     }
 
@@ -101,6 +102,16 @@ def _listed(table: Any) -> dict[str, Any]:
         "n": len(listed),
         "rows": rows.where(rows.notna(), None).to_dict("records"),
     }
+
+
+def _with_texts(study: Study, listed: dict[str, Any]) -> dict[str, Any]:
+    """The same with every claim's own text beside its id."""
+    ids = [row["claim_id"] for row in listed["rows"]]
+    texts = dict(
+        Claim.objects.filter(study=study, claim_id__in=ids).values_list("claim_id", "text")
+    )
+    rows = [row | {"text": texts[row["claim_id"]]} for row in listed["rows"]]
+    return listed | {"rows": rows}
 
 
 def _checked(data: Data) -> Tables:

@@ -191,7 +191,7 @@ def run_job(job_id: int) -> bool:
             if job.kind == ResultsKind.REPORT:
                 return _make_report(lease, job)
             data = read_data(job.study, job.with_simulated)
-            content = results_content(data, job.with_simulated)
+            content = results_content(job.study, data, job.with_simulated)
             return store_result(lease, data.version, content)
         except (ValueError, StudyError) as error:
             return fail_job(lease, str(error))
