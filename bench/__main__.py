@@ -20,12 +20,14 @@ from bench import (
     prompt_tokens,
     quality,
     ranking,
+    results,
     similarity,
 )
 
 MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
+    "results": results.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
     "metrics": metrics.measure,

@@ -62,10 +62,10 @@ def _waits(results: Results) -> bool:
 
 def _stamp(results: Results, made: str) -> str:
     job = results.job
-    assert job is not None and job.computed_at is not None
-    return (
-        f"{made} from {counted(job.n_trials, 'completed trial')} on {moment(job.computed_at)} UTC."
-    )
+    if job is None or job.computed_at is None:
+        return ""
+    trials = counted(job.n_trials, "completed trial")
+    return f"{made} from {trials} on {moment(job.computed_at)} UTC."
 
 
 def _change(results: Results) -> str:
