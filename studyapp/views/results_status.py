@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from studyapp.domain.results_jobs import Results
 from studyapp.enums import JobState
-from studyapp.views.researcher_words import counted, duration, moment
+from studyapp.views.researcher_words import ago, counted, moment
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def _work(results: Results, now: datetime) -> str:
     if job is None or not results.is_under_way:
         return ""
     again = " again" if results.content is not None else ""
-    since = duration((now - job.asked_at).total_seconds(), 1)
+    asked = f"asked for {ago(job.asked_at, now)}"
     if not _waits(results):
-        return f"Being computed{again}; asked for {since} ago."
+        return f"Being computed{again}; {asked}."
     if results.is_answered:
-        return f"Waiting for a worker to compute it{again}; asked for {since} ago."
+        return f"Waiting for a worker to compute it{again}; {asked}."
     return "Queued; no worker answers."

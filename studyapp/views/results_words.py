@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from studyapp.enums import Decision
-from studyapp.views.researcher_words import counted, number, shares
+from studyapp.views.researcher_words import counted, number
 
 
 def review_words(content: dict[str, Any]) -> dict[str, Any]:
@@ -60,18 +60,18 @@ def _found(listed: dict[str, Any], one: str, many: str, note: str) -> str:
     return f"{number(listed['n'])} of {total}.{first} {note}"
 
 
-def _item_row(row: dict[str, Any]) -> dict[str, str]:
-    decisions = {
-        str(decision.label).lower(): row[f"n_{decision.value}"]
+def _item_row(row: dict[str, Any]) -> dict[str, Any]:
+    decisions = [
+        f"{number(row[f'n_{decision.value}'])} {str(decision.label).lower()}"
         for decision in Decision
         if row[f"n_{decision.value}"]
-    }
+    ]
     n = row["n_sufficient"]
     return {
         "claim_id": row["claim_id"],
         "text": row["text"],
         "gold_label": str(Decision(row["gold_label"]).label),
-        "decisions": shares(decisions),
+        "decisions": decisions,
         "agree": f"{number(row['n_agree_sufficient'])} of {number(n)}" if n else "–",
         "reason": row["reason"],
     }
