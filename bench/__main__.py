@@ -22,6 +22,7 @@ from bench import (
     ranking,
     results,
     similarity,
+    statistics,
 )
 
 MEASUREMENTS = {
@@ -35,6 +36,7 @@ MEASUREMENTS = {
     "llm_run": llm_run.measure,
     "prompt_tokens": prompt_tokens.measure,
     "quality": quality.measure,
+    "statistics": statistics.measure,
 }
 
 
