@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.gee_fit import ClusteredFit, fit_clustered
 from analysis.comparison.compared import READ, SUCCESS, Compared
 from analysis.comparison.contrast import Contrast
+from analysis.comparison.gee_fit import ClusteredFit, fit_clustered
 from analysis.comparison.model_rows import (
     CONDITION,
     INTERCEPT,

@@ -62,8 +62,9 @@ def results_content(study: Study, data: Data, include_simulated: bool = False) -
     """What the results page shows, as plain values for JSON.
 
     ``message`` alone without a trial; else ``headings`` and ``rows`` of Table 5 with its
-    ``caption``, ``n_trials`` and ``n_available`` (trials of the two sets), ``notices``,
-    ``balance``, ``left_out`` (reason and number), ``items`` and ``people`` (see ``_listed``).
+    ``caption``, ``comparison`` (see ``_comparison``), ``n_trials`` and ``n_available`` (trials of
+    the two sets), ``notices``, ``balance``, ``left_out`` (reason and number), ``items`` and
+    ``people`` (see ``_listed``).
     Raises ValueError when the data contradict themselves.
     """
     if data.trials is None:
@@ -83,6 +84,7 @@ def results_content(study: Study, data: Data, include_simulated: bool = False) -
         "headings": table5_headings(document),
         "rows": [asdict(row) for row in table5(document)],
         "caption": CAPTION,
+        "comparison": _comparison(document),
         "n_trials": document["n_design_set"],
         "n_available": document["n_available_set"],
         "notices": document["notices"],
@@ -90,6 +92,28 @@ def results_content(study: Study, data: Data, include_simulated: bool = False) -
         "left_out": [[REASON_TEXTS[key], n] for key, n in document["excluded"].items() if n],
         "items": _with_texts(study, _listed(item_review(design_set))),
         "people": _listed(quality_flags(scored, include_simulated=include_simulated)),
+    }
+
+
+def _comparison(document: dict[str, Any]) -> dict[str, Any]:
+    """The comparison's ``headings``, ``rows`` (``cells``, ``is_part``), ``notes``, ``caption``.
+
+    ``left_out`` says why there is none; the rest is then empty.
+    """
+    from analysis.comparison.table import (
+        CAPTION,
+        comparison_headings,
+        comparison_notes,
+        comparison_table,
+    )
+
+    rows = comparison_table(document)
+    return {
+        "headings": comparison_headings(document),
+        "rows": [{"cells": row.cells, "is_part": row.is_part} for row in rows],
+        "notes": comparison_notes(document),
+        "caption": CAPTION,
+        "left_out": document["inference_design_set"].get("left_out", ""),
     }
 
 

@@ -12,10 +12,11 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.document import build_document
 from analysis.load import read_export
+from studyapp.domain import lifecycle, schedule
 from studyapp.domain.export import export_study
 from studyapp.domain.results import NO_TRIALS, live_document, read_data, results_content
 from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
-from studyapp.enums import RunKind
+from studyapp.enums import Interface, RunKind
 from studyapp.models import Study, VerificationAnswer
 from tests import factories
 from tests.studyapp.domain import exported
@@ -92,6 +93,34 @@ def test_a_study_without_completed_trials_says_so(study: Study):
     factories.started(study)
     assert live_document(study)["message"] == NO_TRIALS
     assert "message" not in live_document(study, include_simulated=True)
+
+
+def test_the_comparison_is_that_of_the_document(study: Study):
+    exported.sit(study)
+    exported.sit(study)
+    comparison = content_of(study)["comparison"]
+    assert comparison["headings"][1:3] == ["ranking", "selection"]
+    measured = live_document(study)["inference_design_set"]["two_way"]
+    primary = [row["cells"] for row in comparison["rows"] if not row["is_part"]]
+    assert len(primary) == len(measured) == 5
+    difference = 100 * measured["success"]["difference"]
+    assert primary[0][:1] == ("Success",)
+    assert primary[0][3].startswith(f"{difference:+.1f} pp")
+    assert comparison["left_out"] == ""
+    assert comparison["notes"]
+
+
+def test_one_condition_has_nothing_to_compare(db: None):
+    study = factories.draft_study()
+    factories.add_claims(study, 2)
+    lifecycle.add_condition(study, "ranking", Interface.INCREMENTAL, "document_order")
+    factories.add_evidence(study)
+    schedule.lay_out(study, 1, 1, 1)
+    study = lifecycle.open_study(study)
+    exported.sit(study)
+    comparison = content_of(study)["comparison"]
+    assert "condition" in comparison["left_out"]
+    assert (comparison["rows"], comparison["notes"]) == ([], [])
 
 
 def test_claims_and_people_to_look_at_are_listed_with_texts_and_reasons(db: None):

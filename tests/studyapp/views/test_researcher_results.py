@@ -127,6 +127,7 @@ def test_the_page_has_every_part_and_works_without_javascript(client: Client, an
     headings = re.findall(r"<h2>(.*?)</h2>", html)
     assert headings == [
         "By condition",
+        "Comparison",
         "Claims to look at",
         "People to look at",
         "Balance and what is left out",
