@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.results_version import DataVersion, data_version
 from studyapp.errors import StudyError
 from studyapp.models import Study
+
+logger = logging.getLogger(__name__)
 
 #: The same date for every file in the zip, so that the same data give the same bytes.
 _FILE_DATE = (1980, 1, 1, 0, 0, 0)
@@ -80,9 +82,17 @@ def drop(study: Study, name: str) -> None:
 
 
 def delete_files(study: Study) -> None:
-    """Delete every report of the study, finished or not."""
-    with suppress(FileNotFoundError):
+    """Delete every report of the study, finished or not.
+
+    A file that cannot be deleted is logged and keeps nobody from withdrawing: without its row it
+    is offered no more, and the next report takes it along.
+    """
+    try:
         shutil.rmtree(folder_of(study))
+    except FileNotFoundError:
+        pass
+    except OSError:
+        logger.exception("the reports of study %s could not be deleted", study.slug)
 
 
 def _report_files(

@@ -424,6 +424,29 @@ def test_a_job_under_way_keeps_nothing_of_a_person_who_withdraws_meanwhile(
     assert not list(results_report.folder_of(study).glob("*"))
 
 
+@pytest.mark.usefixtures("worker")
+def test_a_file_that_cannot_be_deleted_keeps_nobody_from_withdrawing(
+    study: Study,
+    bells: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run, stays = finish(study), finish(study)
+    results_jobs.build(study, REPORT)
+    assert results_jobs.run_job(bells[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(results_report.shutil, "rmtree", lambda path: Path("/dev/null/x").stat())
+        withdraw(run.token)
+    assert list(Enrolment.objects.filter(slot__study=study)) == [stays]
+    assert "could not be deleted" in caplog.text
+    assert results_jobs.look(study, REPORT).content is None
+    results_jobs.build(study, REPORT)
+    assert results_jobs.run_job(bells[1])
+    content = results_jobs.look(study, REPORT).content
+    assert content is not None
+    assert files_in(results_report.folder_of(study)) == [content["file"]]
+
+
 # ---- races ---------------------------------------------------------------------------------------
 
 
