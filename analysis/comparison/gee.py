@@ -23,6 +23,7 @@ from analysis.comparison.model_rows import (
     ModelRows,
     block,
     effect,
+    exponential,
 )
 
 #: Fewer people are too few for clusters.
@@ -196,7 +197,8 @@ def _renamed(effects: dict[str, dict[str, Any]], key: str) -> dict[str, Any]:
     named = {key: estimate} | values
     if key != "log_odds_ratio":
         return named
-    return named | {
-        "odds_ratio": math.exp(estimate),
-        "odds_ratio_ci95": limits and [math.exp(limit) for limit in limits],
-    }
+    named |= {"odds_ratio": math.exp(estimate), "odds_ratio_ci95": exponential(limits)}
+    if limits is None:
+        reasons = values["not_defined"]
+        named["not_defined"] = reasons | {"odds_ratio_ci95": reasons["ci95"]}
+    return named
