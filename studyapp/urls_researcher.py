@@ -4,7 +4,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from studyapp.forms import LoginForm
-from studyapp.views import researcher, researcher_results
+from studyapp.views import researcher, researcher_power, researcher_results
 
 urlpatterns = [
     path("", researcher.study_list, name="study-list"),
@@ -22,6 +22,7 @@ urlpatterns = [
     path("studies/<slug:slug>/close/", researcher.study_close, name="study-close"),
     path("studies/<slug:slug>/export.zip", researcher.study_export, name="study-export"),
     path("studies/<slug:slug>/measures/", researcher_results.study_measures, name="study-measures"),
+    path("studies/<slug:slug>/power/", researcher_power.study_power, name="study-power"),
     path("studies/<slug:slug>/report/", researcher_results.study_report, name="study-report"),
     path(
         "studies/<slug:slug>/report.zip", researcher_results.report_download, name="report-download"
