@@ -52,6 +52,13 @@ class JobState(TextChoices):
     FAILED = "failed", "Failed"
 
 
+class ResultsKind(TextChoices):
+    """What a study's trials are worked out into."""
+
+    MEASURES = "measures", "Measures"
+    REPORT = "report", "Report"
+
+
 class RunKind(TextChoices):
     REAL = "real", "Real"
     PILOT = "pilot", "Pilot"

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from studyapp.domain import results_jobs
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.recruiting import (
     Recruited,
@@ -143,6 +144,8 @@ def return_run(study: Study, participant_code: str) -> Enrolment:
 def withdraw(token: str) -> None:
     """Delete everything a participant left and free the slot; only a count stays.
 
+    Results that were worked out with these data go too; the next look works them out anew.
+
     The one deliberate way of deleting events: the withdrawal row is written first and opens the
     database's guard for this enrolment alone.
     """
@@ -164,6 +167,7 @@ def withdraw(token: str) -> None:
         forget_id(participant)
         if not participant.enrolments.exists():
             participant.delete()
+        results_jobs.forget(enrolment.slot.study)
 
 
 def _lock_study_of(token: str) -> Study:

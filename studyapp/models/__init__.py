@@ -14,6 +14,7 @@ from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
+from studyapp.models.results import ResultsJob
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
 
@@ -32,6 +33,7 @@ __all__ = [
     "Ranking",
     "RecruiterId",
     "RefusedId",
+    "ResultsJob",
     "Selection",
     "Slot",
     "Study",
