@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import cochrans_q
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis import check_tables, scored_trials, to_json
 from analysis.commands.measures import measures_text
 from analysis.comparison.by_claim import rank_biserial
 from analysis.comparison.by_participant import sign_flip
 from analysis.comparison.cells import claim_means
+from analysis.comparison.clustered import two_way
 from analysis.comparison.compared import BY_KEY, READ, SUCCESS
 from analysis.comparison.contrast import Contrast
 from analysis.comparison.family import adjusted, contrasts_beside
@@ -288,3 +291,31 @@ def test_unscorable_trials_leave_success_and_stay_in_reading() -> None:
     assert inference["over_read_msr"]["n_pairs"] == 12
     assert inference["two_way"][SUCCESS.key]["n_trials"] == 22
     assert inference["two_way"][READ.key]["n_trials"] == 24
+
+
+def _errors_by_the_library(rows: pd.DataFrame) -> list[float]:
+    """Two-way, participant and claim clustered errors of the reading difference."""
+    first = (rows["condition"] == "ranking").to_numpy(float)
+    fit = OLS(rows["n_read"].to_numpy(float), np.column_stack([np.ones(len(first)), first])).fit()
+    people, claims = (pd.factorize(rows[name])[0] for name in ("participant_id", "claim_id"))
+    return [float(np.sqrt(c[1, 1])) for c in cov_cluster_2groups(fit, people, claims)]
+
+
+def test_clustered_errors_are_the_librarys_with_and_without_repeated_cells() -> None:
+    scored = scored_trials(check_tables(trials(*square(4, 12)), None, study()))
+    again = scored.assign(n_read=scored["n_read"].to_numpy()[::-1])
+    for rows in (scored, pd.concat([scored, again, again], ignore_index=True)):
+        block = two_way(rows, Contrast("ranking", "selection"))["read"]
+        got = [block["se_two_way"], block["se_participant"], block["se_claim"]]
+        assert got == pytest.approx(_errors_by_the_library(rows))
+        assert block["se_used"] == max(got)
+
+
+def test_a_negative_two_way_variance_is_passed_over() -> None:
+    document = compared(square(3, 6, seed=1))
+    block = document["inference_design_set"]["two_way"]["over_read_msr"]
+    assert block["se_two_way"] is None
+    assert block["se_used"] == block["se_claim"] > 0
+    path = "inference_design_set.two_way.over_read_msr.se_two_way"
+    assert "the two-way variance is negative" in document["not_defined"][path]
+    assert f"{path[:-10]}p" not in document["not_defined"]
