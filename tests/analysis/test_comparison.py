@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,6 +24,7 @@ from analysis.comparison.contrast import Contrast
 from analysis.comparison.family import adjusted, contrasts_beside
 from analysis.comparison.mcnemar import bonett_price
 from analysis.comparison.noninferiority import non_inferiority
+from analysis.comparison.omnibus import omnibus
 from analysis.comparison.table import (
     comparison_headings,
     comparison_notes,
@@ -176,9 +180,19 @@ def test_three_conditions_get_contrasts_and_omnibus_tests() -> None:
     assert not undefined(document)
 
 
+def omnibus_of(rows: list[dict[str, str]], *conditions: str) -> dict[str, Any]:
+    """The omnibus tests of three conditions (and more), made without a warning."""
+    settings = study(subsets=6, replications=2, conditions=[*THREE, *conditions])
+    scored = scored_trials(check_tables(trials(*rows), None, settings))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return omnibus(scored, [*THREE, *conditions])
+
+
 def test_omnibus_tests_agree_with_the_libraries_on_the_plain_table() -> None:
-    table = trials(*square(6, 24, THREE))
-    block = compared(table, subsets=6, conditions=list(THREE))["omnibus"]
+    rows = square(6, 24, THREE)
+    table = trials(*rows)
+    block = omnibus_of(rows)
     right = (table["decision"] == table["gold_label"]).astype(int)
     wide = right.groupby([table["claim_id"], table["condition"]]).first().unstack()
     wanted = cochrans_q(wide.to_numpy())
@@ -196,15 +210,15 @@ def test_omnibus_tests_that_cannot_be_done_say_so() -> None:
     rows = [row | {"decision": "supported"} for row in square(6, 24, THREE)]
     more = [row | {"replication": "2", "trial_id": f"b{row['trial_id']}"} for row in rows]
     more = [row | {"participant_id": f"Q{row['participant_id']}"} for row in more]
-    once = compared(rows, subsets=6, conditions=list(THREE))
-    path = "omnibus.cochran_q.success.p"
-    assert "no claim differs" in once["not_defined"][path]
-    twice = compared([*rows, *more], subsets=6, replications=2, conditions=list(THREE))
-    assert "2 replications" in twice["not_defined"][path]
-    assert twice["omnibus"]["friedman"]["read"]["n_claims"] == 24
-    missing = compared(rows, subsets=6, conditions=[*THREE, "fourth"])
-    assert "fewer than two claims" in missing["not_defined"]["omnibus.friedman.read.p"]
-    assert undefined(missing) <= set(missing["not_defined"])
+    once = omnibus_of(rows)["cochran_q"]["success"]
+    assert (once["q"], once["p"]) == (None, None)
+    assert "no claim differs" in once["reason"]
+    twice = omnibus_of([*rows, *more])
+    assert "2 replications" in twice["cochran_q"]["success"]["reason"]
+    assert twice["friedman"]["read"]["n_claims"] == 24
+    missing = omnibus_of(rows, "fourth")["friedman"]["read"]
+    assert missing["p"] is None
+    assert "fewer than two claims" in missing["reason"]
 
 
 def test_the_table_shows_conditions_difference_interval_and_method() -> None:
@@ -302,7 +316,7 @@ def _errors_by_the_library(rows: pd.DataFrame) -> list[float]:
 
 
 def test_clustered_errors_are_the_librarys_with_and_without_repeated_cells() -> None:
-    scored = scored_trials(check_tables(trials(*square(4, 12)), None, study()))
+    scored = scored_trials(check_tables(trials(*square(5, 40, seed=2)), None, study()))
     again = scored.assign(n_read=scored["n_read"].to_numpy()[::-1])
     for rows in (scored, pd.concat([scored, again, again], ignore_index=True)):
         block = two_way(rows, Contrast("ranking", "selection"))["read"]
