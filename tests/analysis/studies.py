@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from analysis import measure_document
+from analysis import check_tables, scored_trials
 from analysis.gold import minimal_sets, minimal_sufficient_rank
 from tests.analysis.builders import study, trial
 
@@ -16,6 +17,18 @@ SENTENCES = tuple(f"s{number}" for number in range(5))
 LABELS = ("supported", "refuted", "partially_supported")
 DECISIONS = (*LABELS, "cant_decide")
 START = pd.Timestamp("2026-03-02T09:00:00Z")
+
+#: The same examples every time; a failure prints its study as drawn, since shrinking takes minutes.
+EXAMPLES = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+#: The same with fewer, where an example takes long.
+FEW_EXAMPLES = settings(EXAMPLES, max_examples=4)
 
 
 @dataclass(frozen=True)
@@ -48,14 +61,28 @@ class Study:
 
     def changed(self, *more: dict[str, str], **columns: dict[str, str]) -> Study:
         """The study with values of columns replaced as the mappings say, and with more rows."""
-        rows = [
-            row | {name: new[row[name]] for name, new in columns.items()} for row in self.rows
-        ]
+        rows = [row | {name: new[row[name]] for name, new in columns.items()} for row in self.rows]
         return Study([*rows, *more], self.settings)
 
-    def document(self, **options: Any) -> dict[str, Any]:
-        """The study's document of measures."""
-        return measure_document(self.trials, None, self.settings, **options)
+
+def scored(study: Study) -> pd.DataFrame:
+    """The checked and scored trials of a study."""
+    return scored_trials(check_tables(study.trials, None, study.settings))
+
+
+def renamed(ids: list[str], prefix: str, *, keeps_order: bool) -> dict[str, str]:
+    """New ids for old ones, in the same order or in the opposite one."""
+    new = [f"{prefix}{number:03}" for number in range(len(set(ids)))]
+    return dict(zip(sorted(set(ids)), new if keeps_order else new[::-1], strict=True))
+
+
+def other_ids(study: Study, *, keeps_order: bool) -> Study:
+    """The study with all ids of people, trials and claims replaced."""
+    columns = {
+        name: renamed([row[name] for row in study.rows], prefix, keeps_order=keeps_order)
+        for name, prefix in (("participant_id", "Q"), ("trial_id", "u"), ("claim_id", "7"))
+    }
+    return study.changed(**columns)
 
 
 @st.composite
@@ -79,10 +106,10 @@ def studies(draw: st.DrawFn, statuses: tuple[str, ...] = ("completed", "dropped_
         for position, claim in enumerate(met, start=1):
             own = {"trial_id": f"t{len(rows):03}", "position": str(position)}
             rows.append(person | own | draw(_trials(claim, options, len(rows))))
-    settings = study(
+    planned = study(
         replications=2, trials_per_participant=len(claims), response_options=list(options)
     )
-    return Study([trial(**row) for row in rows], settings)
+    return Study([trial(**row) for row in rows], planned)
 
 
 @st.composite
