@@ -12,7 +12,7 @@ from studyapp.enums import RunKind, TrialKind, TrialState
 from studyapp.models import Study, Trial
 
 if TYPE_CHECKING:
-    from analysis.table5 import TableRow
+    from analysis.report.table5 import TableRow
 
 # pandas and its companions take more than a second to load: only who looks at results waits for
 # them, so ``analysis`` is imported inside the functions.
@@ -25,7 +25,7 @@ class LiveTable:
     """Table 5 ready to print, or, in its place, ``message``.
 
     ``headings`` has one text a condition and each row of ``rows`` one cell a condition (see
-    ``analysis.table5.TableRow``: key, label, cells, definition, denominator, is_part).
+    ``analysis.report.table5.TableRow``: key, label, cells, definition, denominator, is_part).
     """
 
     headings: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ def live_document(study: Study, include_simulated: bool = False) -> dict[str, An
 
 def live_table(study: Study, include_simulated: bool = False) -> LiveTable:
     """The paper's Table 5 of the study as it is now, cells ready to print."""
-    from analysis.table5 import table5, table5_headings
+    from analysis.report.table5 import table5, table5_headings
 
     document = live_document(study, include_simulated)
     if "message" in document:
