@@ -100,7 +100,7 @@ def _paint(
     axes = figure.subplots(len(panels), 1, height_ratios=[1.3, 1])
     for axis, (column, what) in zip(axes, panels, strict=True):
         _panel(axis, _pairs(claims, column), what)
-        axis.set_title(label(_words(claims, column, what, contrast), 58))
+        axis.set_title(label(_words(claims, column, what, contrast), 52))
         axis.set_xticks([0, 1], [label(contrast.second, 24), label(contrast.first, 24)])
         axis.set_xlim(-0.3, 1.3)
 

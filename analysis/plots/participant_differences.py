@@ -84,10 +84,14 @@ def _words(values: pd.Series, what: str, unit: str) -> str:
         return f"Difference in {what}: nobody can be scored in both conditions"
     above, below = int((values > 0).sum()), int((values < 0).sum())
     return (
-        f"Difference in {what} of {len(values)} participants: from {values.min():.2f} to "
-        f"{values.max():.2f}{unit}, mean {values.mean():.2f}; above 0 in {above}, below 0 in "
-        f"{below}"
+        f"Difference in {what} of {len(values)} participants: from {_number(values.min())} "
+        f"to {_number(values.max())}{unit}, mean {_number(values.mean())}; above 0 in {above}, "
+        f"below 0 in {below}"
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _paint(
@@ -108,7 +112,7 @@ def _paint(
         label(f"{contrast.first} minus {contrast.second}; below, the overall 95 % interval")
         if any(two_way.get(column) for column, *_ in _PANELS)
         else label(f"{contrast.first} minus {contrast.second}"),
-        fontsize=10,
+        fontsize="medium",
         ha="left",
         x=0.01,
     )

@@ -123,7 +123,7 @@ def _paint(
     ticks = list(range(1, last + 1))
     axes[-1].set_xticks(ticks, [_bar_name(place, last, design_set) for place in ticks])
     axes[-1].set_xlabel("sentences")
-    figure.supylabel("share of trials, %", fontsize=10)
+    figure.supylabel("share of trials, %")
 
 
 def _panel(axis: Axes, trials: pd.DataFrame, condition: str, word: str, last: int) -> None:
@@ -145,4 +145,4 @@ def _panel(axis: Axes, trials: pd.DataFrame, condition: str, word: str, last: in
         markeredgewidth=1,
     )
     means = f"bars {word}, mean {read.mean():.2f}; dots required, mean {required.mean():.2f}"
-    axis.set_title(f"{label(f'{condition} (n = {len(trials)})')}\n{means}")
+    axis.set_title(f"{label(f'{condition} (n = {len(trials)})', 52)}\n{means}")

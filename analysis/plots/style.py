@@ -57,8 +57,10 @@ _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "axes.titlesize": 10,
+    "font.size": 11,
+    "axes.titlesize": 11,
+    "axes.labelsize": 11,
+    "figure.labelsize": 11,
     "axes.titlelocation": "left",
     "text.parse_math": False,
     "text.color": INK,
@@ -114,7 +116,7 @@ def _own_ids(svg: str, name: str) -> str:
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", svg)
 
 
-def label(text: str, width: int = 60) -> str:
+def label(text: str, width: int = 52) -> str:
     """A study's own name or a sentence for a figure, wrapped, without control characters."""
     clean = _UNPRINTABLE.sub(" ", text)
     return "\n".join(textwrap.wrap(clean, width)) or clean

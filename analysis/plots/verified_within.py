@@ -39,7 +39,7 @@ def verified_within(design_set: pd.DataFrame, conditions: Sequence[str]) -> Pict
     return Picture(
         _NAME,
         "Sufficient, and decided right, within k sentences",
-        "; ".join(_words(data, condition) for condition in conditions) + ".",
+        " ".join(f"{_words(data, condition)}." for condition in conditions),
         data.rename(columns={"k": "Sentences"}),
         svg,
         png,
@@ -74,11 +74,11 @@ def _words(data: pd.DataFrame, condition: str) -> str:
     if not rows["Trials"].iloc[0]:
         return f"{condition}: no trials"
     parts = [
-        f"within {row['k']} {_pair(row)}"
+        f"within {row['k']}, {_pair(row)}"
         for row in rows.to_dict("records")
         if row["k"] in (1, 3, 5)
     ]
-    return f"{condition}: {', '.join(parts)}"
+    return f"{condition}: {'; '.join(parts)}"
 
 
 def _pair(row: Mapping[Hashable, Any]) -> str:
@@ -96,7 +96,7 @@ def _paint(figure: Figure, data: pd.DataFrame, conditions: Sequence[str], last: 
     axes[-1].set_xticks(range(1, last + 1))
     axes[-1].set_ylim(0, 104)
     axes[-1].set_xlabel("within so many sentences")
-    figure.supylabel("share of trials, %", fontsize=10)
+    figure.supylabel("share of trials, %")
 
 
 def _panel(axis: Axes, rows: pd.DataFrame) -> None:

@@ -9,23 +9,16 @@ from analysis.comparison.contrast import Contrast
 from analysis.report.comparison import BLOCK
 from analysis.report.table import Table, make_table
 from analysis.report.words import (
+    UNITS,
     counted,
     difference_text,
     interval,
     interval_text,
     number,
     p_text,
-    points,
     reason_of,
 )
 
-_LABELS = {
-    "success": "Success",
-    "undecided": "Undecided",
-    "over_read_msr": "Over-read (over_read_msr)",
-    "read": "Sentences",
-    "log_active": "Active time",
-}
 _NOTE = (
     "Design set; exploratory, unadjusted. Each method speaks of another population: over claims "
     "the people are taken as given, over participants the claims are; the crossed bootstrap "
@@ -63,7 +56,7 @@ def _mcnemar(
     """Exact McNemar over claim pairs, or why it is left out."""
     for key in ("success", "undecided", "over_read_msr"):
         found = block.get(key)
-        head = [_LABELS[key], "exact McNemar; Bonett–Price interval", _BY["claim"][1]]
+        head = [UNITS[key], "exact McNemar; Bonett–Price interval", _BY["claim"][1]]
         if not isinstance(found, Mapping) or found.get("mcnemar_exact_p") is None:
             reason = reason_of(document, f"{BLOCK}.{key}", found)
             yield [*head, "", reason, "", "", ""]
@@ -72,7 +65,7 @@ def _mcnemar(
         yield [
             *head,
             f"{found['n_pairs']} pairs, {only[0]} against {only[1]} discordant",
-            points(found["risk_difference"]),
+            difference_text(key, found["risk_difference"]),
             interval_text(key, found.get("bonett_price95")),
             p_text(found["mcnemar_exact_p"]),
             _odds(found),
@@ -96,12 +89,12 @@ def _paired(document: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[l
             found = block.get(path)
             if not isinstance(found, Mapping) or found.get("mean_difference") is None:
                 reason = reason_of(document, f"{BLOCK}.{path}", found)
-                yield [_LABELS[key], f"paired t over {unit}s", population, "", reason, "", "", ""]
+                yield [UNITS[key], f"paired t over {unit}s", population, "", reason, "", "", ""]
                 continue
             units = counted(found[count], unit)
             d_z = found.get("d_z")
             yield [
-                _LABELS[key],
+                UNITS[key],
                 f"paired t over {unit}s",
                 population,
                 units,
@@ -126,7 +119,7 @@ def _ranks(key: str, found: Mapping[str, Any], population: str, units: str) -> I
             continue
         rank = found.get("rank_biserial_drop_zeros") if "drop_zeros" in name else None
         effect = "" if rank is None else f"rank-biserial {number(rank)}"
-        yield [_LABELS[key], method, population, units, "", "", p_text(found[name]), effect]
+        yield [UNITS[key], method, population, units, "", "", p_text(found[name]), effect]
 
 
 def _crossed(block: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -136,7 +129,7 @@ def _crossed(block: Mapping[str, Any]) -> Iterator[list[str]]:
             continue
         draws = found.get("B", found.get("draws"))
         yield [
-            _LABELS.get(key, key),
+            UNITS.get(key, key),
             "crossed bootstrap, percentile",
             "other people, other claims",
             "" if draws is None else f"{draws} draws",

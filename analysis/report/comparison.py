@@ -9,17 +9,15 @@ from analysis.comparison.compared import BY_KEY, FAMILY, Compared
 from analysis.comparison.contrast import Contrast
 from analysis.report.table import Table, make_table
 from analysis.report.words import (
+    UNITS,
     difference_text,
     interval_text,
     number,
     p_text,
-    points,
     reason_of,
 )
 
 BLOCK = "inference_design_set"
-
-_UNITS = {"read": "sentences", "log_active": "ratio of geometric mean times"}
 
 #: Of the document's measures, the one that stands for a condition in the comparison.
 _VALUES = {
@@ -31,10 +29,11 @@ _VALUES = {
 }
 
 _NOTE = (
-    "Design set. Difference with its standard error clustered by participant and by claim, the "
-    "largest of the two-way, the participant-only and the claim-only one; t with the smaller "
-    "number of clusters less one as degrees of freedom. p (Holm) is adjusted over this family; "
-    "every other p in the report is exploratory and unadjusted."
+    "Design set; differences of rates are in percentage points, that of time is the ratio of the "
+    "geometric means. The standard error is the largest of those clustered by participant and "
+    "claim, by participant, and by claim; t with the smaller number of clusters less one as "
+    "degrees of freedom. p (Holm) is adjusted over the family; every other p in the report is "
+    "exploratory and unadjusted."
 )
 
 
@@ -69,7 +68,7 @@ def _row(
     adjusted: float | None,
 ) -> list[str]:
     """One measure; why it has no difference stands where the difference would."""
-    label = f"{measure.label} ({_UNITS[measure.key]})" if measure.key in _UNITS else measure.label
+    label = UNITS[measure.key]
     values = [_value(document, side, measure.key) for side in (contrast.first, contrast.second)]
     if not found or found.get("difference") is None:
         reason = reason_of(document, f"{BLOCK}.two_way.{measure.key}", found)
@@ -90,9 +89,10 @@ def _row(
 
 
 def _spread(key: str, se: float) -> str:
+    """A standard error in the unit of the difference; that of a ratio is one of its logarithm."""
     if key == "log_active":
         return f"{number(se, 3)} (log)"
-    return number(se) if key == "read" else points(se)
+    return number(se) if key == "read" else number(100 * se, 1)
 
 
 def _value(document: Mapping[str, Any], condition: str, key: str) -> str:
@@ -114,7 +114,7 @@ def set_table(document: Mapping[str, Any], contrast: Contrast) -> Table | None:
     if not other or not found:
         return None
     rows = [
-        [measure.label, name, *_short(measure.key, block.get(measure.key))]
+        [UNITS[measure.key], name, *_short(measure.key, block.get(measure.key))]
         for measure in FAMILY
         for name, block in (("design set", found), ("available set", other))
     ]
@@ -132,7 +132,7 @@ def contrasts_table(document: Mapping[str, Any]) -> Table | None:
         found = block.get("two_way") or {}
         adjusted = (block.get("holm") or {}).get("adjusted") or {}
         rows += [
-            [name, m.label, *_short(m.key, found.get(m.key)), p_text(adjusted.get(m.key))]
+            [name, UNITS[m.key], *_short(m.key, found.get(m.key)), p_text(adjusted.get(m.key))]
             for m in FAMILY
         ]
     headings = ["Contrast", "Measure", "Difference", "95 % interval", "p", "p (Holm)"]
@@ -144,7 +144,11 @@ def contrasts_table(document: Mapping[str, Any]) -> Table | None:
 def exports_table(documents: Mapping[str, Mapping[str, Any]], contrast: Contrast) -> Table | None:
     """The comparison of every export by itself; None when no document has one."""
     rows = [
-        [label, m.label, *_short(m.key, ((d.get(BLOCK) or {}).get("two_way") or {}).get(m.key))]
+        [
+            label,
+            UNITS[m.key],
+            *_short(m.key, ((d.get(BLOCK) or {}).get("two_way") or {}).get(m.key)),
+        ]
         for label, d in documents.items()
         if d.get(BLOCK)
         for m in FAMILY

@@ -39,7 +39,7 @@ tbody tr:last-child>*{border-bottom:0}
 th{font-weight:600}tbody th{font-weight:400}
 th:first-child,td:first-child,.text{text-align:left}
 tbody th{position:sticky;left:0;background:var(--paper);min-width:7rem}
-td.text{min-width:11rem;max-width:26rem}
+td.text{min-width:8.5rem;max-width:26rem}
 .long{white-space:normal;display:inline-block;min-width:11rem;max-width:18rem;text-align:left}
 .whole{white-space:nowrap}
 tr.part th{padding-left:1.5rem}
@@ -51,7 +51,9 @@ th details p{color:var(--muted);margin:.25rem 0}
 .notice{border-left:3px solid var(--bad);background:var(--surface);padding:.5rem 1rem;
 margin:.5rem 0;max-width:70ch}
 .verdict{border-left:3px solid var(--accent);padding:.25rem 1rem;margin:.5rem 0;max-width:70ch}
-figure{margin:1rem 0 2rem}figure svg{display:block;width:100%;max-width:36rem;height:auto}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));
+gap:1.5rem 2.5rem;align-items:start}figure{margin:1rem 0;min-width:0}
+figure svg{display:block;width:100%;max-width:34rem;height:auto}
 figcaption{font-size:.9rem;line-height:1.45;color:var(--muted);max-width:66ch}
 figcaption b{color:var(--ink)}
 @media (max-width:40rem){main{padding:1.5rem 1rem 3rem}h1{font-size:1.5rem}
@@ -61,8 +63,11 @@ main{max-width:none;padding:0}nav,section>details:not([open]),figure details:not
 {display:none}th details p{display:none}th summary{list-style:none}
 .scroll{overflow:visible}table{font-size:7.5pt}figure,tr{break-inside:avoid}
 h2,h3{break-after:avoid}.whole{white-space:normal}tbody th{position:static}
-figure svg{max-width:130mm}}
+.figures{display:block}figure svg{max-width:120mm}}
 """
+
+#: A number with its unit of up to so many characters is never broken.
+_SHORT = 40
 
 
 def page(title: str, body: str, lang: str = "en") -> str:
@@ -118,9 +123,9 @@ def _line(row: Sequence[str], kinds: Sequence[str], is_part: bool, meaning: str)
 def cell_text(cell: str, is_words: bool = False) -> str:
     """A cell for HTML: a rate with its interval stays on one line, a reason wraps."""
     text = escape(cell)
-    if not is_words and len(cell) > 40 and not cell.endswith("]"):
-        return f'<span class="long">{text}</span>'
-    return f'<span class="whole">{text}</span>' if cell.endswith("]") else text
+    if cell.endswith("]") or (not is_words and len(cell) <= _SHORT):
+        return f'<span class="whole">{text}</span>' if " " in cell else text
+    return text if is_words else f'<span class="long">{text}</span>'
 
 
 def section(heading: str, *parts: str) -> str:

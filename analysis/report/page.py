@@ -118,7 +118,8 @@ def _figures(data: ReportData, content: Content) -> list[str]:
         for name, reason in _NO_PICTURE.items()
         if name not in drawn and not (name in compared and data.contrast is None)
     ]
-    return [*[figure_html(picture) for picture in content.pictures], *absent]
+    drawings = "\n".join(figure_html(picture) for picture in content.pictures)
+    return [f'<div class="figures">\n{drawings}\n</div>' if drawings else "", *absent]
 
 
 def _exports(data: ReportData, content: Content) -> list[str]:

@@ -7,6 +7,15 @@ from typing import Any
 
 import numpy as np
 
+#: Labels of the compared measures with the unit of their differences.
+UNITS = {
+    "success": "Success, points",
+    "undecided": "Undecided, points",
+    "over_read_msr": "Over-read (over_read_msr), points",
+    "read": "Sentences",
+    "log_active": "Active time, ratio",
+}
+
 
 def p_text(p: float | None) -> str:
     """Three digits, or ``< 0.001``."""
@@ -37,12 +46,12 @@ def interval(limits: Sequence[float | None] | None, scale: float = 1, digits: in
 
 
 def difference_text(key: str, value: float | None) -> str:
-    """A difference in the unit of its measure: points, sentences, or a ratio of times."""
+    """A difference in the unit that ``UNITS`` names."""
     if value is None:
         return ""
     if key == "log_active":
-        return f"× {np.exp(value):.2f}"
-    return number(value) if key == "read" else points(value)
+        return number(float(np.exp(value)))
+    return number(value) if key == "read" else number(100 * value, 1)
 
 
 def interval_text(key: str, limits: Sequence[float | None] | None) -> str:
