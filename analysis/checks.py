@@ -62,7 +62,7 @@ def _line(
 
 def _check_keys(trials: pd.DataFrame, source: str) -> list[str]:
     """Unique keys that begin with a letter; no claim twice for one participant."""
-    main = trials[trials["trial_kind"] == "main"]
+    main = trials.loc[trials["trial_kind"] == "main", ["trial_id", "participant_id", "claim_id"]]
     lines = [
         _line(source, "trial_id", "occurs twice", trials["trial_id"].duplicated(), trials),
         _line(
@@ -74,8 +74,9 @@ def _check_keys(trials: pd.DataFrame, source: str) -> list[str]:
         ),
     ]
     for name in ("trial_id", "participant_id"):
-        first = trials[name].str[:1]
-        lines.append(_line(source, name, "begins with no letter", ~first.str.isalpha(), trials))
+        codes, ids = pd.factorize(trials[name])
+        with_letter = np.array([text[:1].isalpha() for text in ids], dtype=bool)
+        lines.append(_line(source, name, "begins with no letter", ~with_letter[codes], trials))
     return [line for line in lines if line]
 
 
@@ -104,7 +105,7 @@ def _check_design(trials: pd.DataFrame, settings: StudySettings, source: str) ->
             trials,
         ),
     ]
-    main = trials[is_main]
+    main = trials.loc[is_main, ["trial_id", "condition", "interface"]]
     for condition, interfaces in main.groupby("condition", observed=True)["interface"]:
         used = sorted(set(interfaces.dropna()))
         stated = settings.interfaces.get(str(condition), used[0] if used else "")

@@ -27,8 +27,11 @@ def balance(design_set: pd.DataFrame, conditions: Sequence[str]) -> dict[str, An
     None for a condition without trials.
     """
     cells = cell_counts(design_set, conditions).to_numpy()
-    first = design_set.sort_values(["participant_id", "position"], kind="stable").drop_duplicates(
-        "participant_id"
+    # Only the columns in use are sorted: a large table is not copied for it.
+    first = (
+        design_set[["participant_id", "position", "condition"]]
+        .sort_values(["participant_id", "position"], kind="stable")
+        .drop_duplicates("participant_id")
     )
     starts = first["condition"].value_counts()
     positions = design_set.groupby("condition", observed=True)["position"].mean()
@@ -50,7 +53,8 @@ def balance(design_set: pd.DataFrame, conditions: Sequence[str]) -> dict[str, An
 
 def cell_counts(design_set: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     """Trials of every claim met in a replication (rows) under every condition (columns)."""
-    frame = design_set.assign(run_kind=run_kinds(design_set))
+    keys = ["study_id", "replication", "claim_id", "condition"]
+    frame = design_set[keys].assign(run_kind=run_kinds(design_set))
     counts = frame.groupby([*_CLAIM_KEYS, "condition"], observed=True).size()
     return counts.unstack(fill_value=0).reindex(columns=list(conditions), fill_value=0)
 

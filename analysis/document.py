@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from analysis import design, inclusion
+from analysis.comparison.compare import BLOCKS, compare
+from analysis.comparison.reasons import collect
 from analysis.definitions import definitions
 from analysis.load import Tables, check_tables
 from analysis.measures import INTERVAL_NAMES, measures_by, score_trials
@@ -66,9 +68,15 @@ def scored_trials(tables: Tables) -> pd.DataFrame:
 
 
 def document_of(
-    scored: pd.DataFrame, settings: StudySettings, include_simulated: bool = False
+    scored: pd.DataFrame,
+    settings: StudySettings,
+    include_simulated: bool = False,
+    with_comparison: bool = True,
 ) -> dict[str, Any]:
-    """The document of scored trials, of one study or of several pooled ones."""
+    """The document of scored trials, of one study or of several pooled ones.
+
+    Without the comparison the blocks of ``comparison.compare`` are absent.
+    """
     reasons = inclusion.exclusion_reasons(scored, include_simulated=include_simulated)
     available = scored[reasons.isin(["", "superseded"])]
     design_set = scored[reasons == ""]
@@ -94,8 +102,12 @@ def document_of(
         "sensitivity": sensitivity(scored, reasons, settings, foldings),
         "definitions": definitions(),
     }
+    if with_comparison:
+        document |= compare(design_set, settings, available)
     document = _tidy(document)
     document["not_defined"] = _not_defined(document)
+    for name in ("comparison_plan", *BLOCKS) if with_comparison else ():
+        document["not_defined"] |= collect(document[name], name)
     document["notices"] = notices(document, scored[reasons.isin(["", "superseded"])], settings)
     return document
 

@@ -36,6 +36,17 @@ REASON_TEXTS = {
 #: A slot is one place of one kind of run in one study.
 SLOT_KEYS = ["study_id", "run_kind", "replication", "slot"]
 
+#: What says who holds a slot; a large table is not copied for more.
+_HOLDER_COLUMNS = (
+    "study_id",
+    "simulated",
+    "pilot",
+    "replication",
+    "slot",
+    "participant_id",
+    "started_at",
+)
+
 
 def run_kinds(trials: pd.DataFrame) -> pd.Series:
     """``real``, ``simulated`` or ``pilot`` for every row; runs of each kind fill slots apart."""
@@ -69,7 +80,7 @@ def exclusion_reasons(
         name="reason",
         dtype=object,
     )
-    available = trials[reasons == ""]
+    available = trials.loc[reasons == "", [*_HOLDER_COLUMNS]]
     holds = in_slot_of_holder(available, slot_holders(available))
     reasons.loc[available.index[~holds]] = "superseded"
     return reasons
@@ -83,7 +94,8 @@ def slot_holders(available: pd.DataFrame) -> pd.DataFrame:
     sorted.
     """
     people = (
-        available.assign(run_kind=run_kinds(available))
+        available[[*_HOLDER_COLUMNS]]
+        .assign(run_kind=run_kinds(available))
         .groupby([*SLOT_KEYS, "participant_id"], sort=False)["started_at"]
         .agg(["size", "min"])
         .reset_index()
@@ -97,7 +109,8 @@ def in_slot_of_holder(trials: pd.DataFrame, holders: pd.DataFrame) -> np.ndarray
     """Whether each trial belongs to the holder of its slot."""
     keys = [*SLOT_KEYS, "participant_id"]
     held = pd.MultiIndex.from_frame(holders[keys])
-    return pd.MultiIndex.from_frame(trials.assign(run_kind=run_kinds(trials))[keys]).isin(held)
+    own = trials[[*_HOLDER_COLUMNS]].assign(run_kind=run_kinds(trials))
+    return pd.MultiIndex.from_frame(own[keys]).isin(held)
 
 
 def count_reasons(reasons: pd.Series) -> dict[str, int]:

@@ -15,7 +15,7 @@ def notices(
     document: Mapping[str, Any], available: pd.DataFrame, settings: StudySettings
 ) -> list[str]:
     """Warnings about a document and the scored trials of its available set, in fixed order."""
-    lines = [*_required(document), *_balance(document)]
+    lines = [*_required(document), *_balance(document), *_plan(settings)]
     empty = [c for c, m in document["design_set"].items() if not m["n_trials"]]
     if empty:
         lines.append(f"No trial of condition {', '.join(empty)} is in the design set.")
@@ -72,3 +72,24 @@ def _balance(document: Mapping[str, Any]) -> list[str]:
         n = balance["claims_seen_twice_by_a_participant"]
         parts.append(f"{n} times a participant met a claim twice")
     return [f"The design is unbalanced: {'; '.join(parts)}."] if parts else []
+
+
+def _plan(settings: StudySettings) -> list[str]:
+    """What the comparison took for want of a statement, and a contrast beside the reference."""
+    planned = settings.planned
+    if planned.contrast is None:
+        return []
+    defaults = {
+        "contrast": f"the contrast is {planned.contrast.name}, the first two conditions",
+        "seed": f"random draws start from {planned.seed}",
+        "non_inferiority_margin": f"the margin of non-inferiority is {planned.margin:g}",
+    }
+    silent = [text for name, text in defaults.items() if name not in planned.stated]
+    lines = [f"The study's settings do not say otherwise: {'; '.join(silent)}."] if silent else []
+    reference = planned.reference
+    if reference is not None and planned.contrast.second != reference:
+        lines.append(
+            f"The main contrast, {planned.contrast.name}, is not one against the pre-registered "
+            f"reference, {reference}."
+        )
+    return lines

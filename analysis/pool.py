@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from analysis.comparison.planned import joint_plan
 from analysis.document import scored_trials
 from analysis.errors import BadTable
 from analysis.load import Tables
@@ -51,7 +52,12 @@ def pool(
     for key in ("trial_id", "participant_id"):
         pooled[key] = pooled["export"] + ":" + pooled[key]
     pooled = pooled.sort_values("trial_id", kind="stable").reset_index(drop=True)
-    settings = replace(exports[0].settings, study_id=" + ".join(labels), preregistered={})
+    settings = replace(
+        exports[0].settings,
+        study_id=" + ".join(labels),
+        preregistered={},
+        planned=joint_plan([tables.settings.planned for tables in exports]),
+    )
     return labels, pooled, settings
 
 

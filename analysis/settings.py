@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from analysis.comparison.planned import Planned, parse_planned
 from analysis.errors import BadTable
 from analysis.trial_columns import CANT_DECIDE, DECISIONS, INTERFACES
 
@@ -15,7 +16,8 @@ class StudySettings:
     """What study.json says about the design and the scoring.
 
     ``interfaces`` holds the interface of those conditions whose settings name it;
-    ``time_cap_s`` is the pre-registered cap of active time in seconds, None without one.
+    ``time_cap_s`` is the pre-registered cap of active time in seconds, None without one;
+    ``planned`` is what was fixed about the comparison of conditions.
     """
 
     study_id: str
@@ -27,6 +29,7 @@ class StudySettings:
     interfaces: Mapping[str, str] = field(default_factory=dict)
     time_cap_s: float | None = None
     preregistered: Mapping[str, Any] = field(default_factory=dict)
+    planned: Planned = field(default_factory=Planned)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -64,6 +67,7 @@ def parse_settings(study: Mapping[str, Any], source: str = "study.json") -> Stud
     cap = preregistered.get("time_cap_s")
     if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float) or cap <= 0):
         problems.append(f"{source}: preregistered.time_cap_s: {cap!r} is no number of seconds")
+    planned = parse_planned(study, preregistered, names, source, problems)
     if problems:
         raise BadTable(problems)
     return StudySettings(
@@ -73,6 +77,7 @@ def parse_settings(study: Mapping[str, Any], source: str = "study.json") -> Stud
         response_options=options,
         time_cap_s=None if cap is None else float(cap),
         preregistered=preregistered,
+        planned=planned,
         **numbers,
     )
 

@@ -21,6 +21,7 @@ from bench import (
     quality,
     ranking,
     similarity,
+    statistics,
 )
 
 MEASUREMENTS = {
@@ -33,6 +34,7 @@ MEASUREMENTS = {
     "llm_run": llm_run.measure,
     "prompt_tokens": prompt_tokens.measure,
     "quality": quality.measure,
+    "statistics": statistics.measure,
 }
 
 

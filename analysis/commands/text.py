@@ -12,3 +12,17 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def with_footnotes(rows: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[str]]:
+    """Rows whose long reasons (``not defined, because ...``) are numbers, and the reasons."""
+    reasons: dict[str, int] = {}
+
+    def short(cell: str) -> str:
+        before, mark, reason = cell.partition("not defined, because ")
+        if not mark:
+            return cell
+        return f"{before}not defined ({reasons.setdefault(reason, len(reasons) + 1)})"
+
+    shortened = [[short(cell) for cell in row] for row in rows]
+    return shortened, [f"({number}) because {reason}" for reason, number in reasons.items()]

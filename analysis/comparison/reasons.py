@@ -1,0 +1,40 @@
+"""Why something of a comparison is not defined.
+
+A block of the document may hold ``reasons`` (by key), ``reason`` (for every None in it) or
+``left_out`` (the whole block); ``collect`` gathers them by path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+ZERO_TIME = "not defined, because a trial has an active time of 0 and so no logarithm"
+ONE_CONDITION = "not defined, because the study has one condition only"
+TWO_CONDITIONS = "not defined, because the study has fewer than three conditions"
+
+
+def no_trial(condition: str) -> str:
+    """The set has no trial of a condition that could count."""
+    return f"not defined, because no trial of condition {condition} has a value of this measure"
+
+
+def collect(block: Any, path: str) -> dict[str, str]:
+    """The reason of every None under ``path``, and of every block that is left out."""
+    return dict(_walk(block, path, ""))
+
+
+def _walk(value: Any, path: str, inherited: str) -> list[tuple[str, str]]:
+    if value is None or (isinstance(value, list) and None in value):
+        return [(path, inherited)]
+    if not isinstance(value, Mapping):
+        return []
+    if "left_out" in value:
+        return [(path, str(value["left_out"]))]
+    general = str(value.get("reason") or inherited)
+    own = value.get("reasons") or {}
+    found = []
+    for key, item in value.items():
+        if key not in ("reason", "reasons"):
+            found += _walk(item, f"{path}.{key}", str(own.get(key, general)))
+    return found
