@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _NAME = "active_time"
 _SHARES = (10, 25, 50, 75, 90)
+#: Points that a line is drawn through at most.
+_POINTS = 500
 _TICKS = tuple(step * 10**power for power in range(-3, 7) for step in (1, 2, 5))
 
 
@@ -82,8 +84,9 @@ def _paint(figure: Figure, positive: dict[str, np.ndarray]) -> None:
 def _line(axis: Axes, place: int, name: str, values: np.ndarray) -> None:
     """The rising line of one condition, its median marked and named."""
     colour, dash, marker = line_of(place)
-    shares = 100 * np.arange(1, len(values) + 1) / len(values)
-    axis.step(values, shares, where="post", color=colour, ls=dash, lw=1.8)
+    places = np.unique(np.linspace(0, len(values) - 1, _POINTS).round().astype(int))
+    shares = 100 * (places + 1) / len(values)
+    axis.step(values[places], shares, where="post", color=colour, ls=dash, lw=1.8)
     median = float(np.median(values))
     named = label(f"{name}: median {median:.1f} s", 28)
     axis.plot([median], [50], marker, color=colour, ls=dash, lw=1.8, markersize=8, label=named)

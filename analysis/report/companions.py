@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analysis.comparison.contrast import Contrast
-from analysis.report.comparison import BLOCK
+from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.table import Table, make_table
 from analysis.report.words import (
     UNITS,
@@ -32,7 +32,7 @@ _BY = {
 
 def companions_table(document: Mapping[str, Any], contrast: Contrast) -> Table | None:
     """A row a test; None when the document has no comparison."""
-    block = document.get(BLOCK)
+    block = inference_of(document)
     if not block:
         return None
     rows = [*_mcnemar(document, block, contrast), *_paired(document, block), *_crossed(block)]

@@ -37,9 +37,15 @@ _NOTE = (
 )
 
 
+def inference_of(document: Mapping[str, Any], block: str = BLOCK) -> Mapping[str, Any]:
+    """The comparison of a set; empty where the study has nothing to compare."""
+    found = document.get(block) or {}
+    return {} if "left_out" in found else found
+
+
 def comparison_table(document: Mapping[str, Any], contrast: Contrast) -> Table:
     """A row a measure of the family: both conditions, difference, interval, p, adjusted p."""
-    block = document.get(BLOCK) or {}
+    block = inference_of(document)
     found = block.get("two_way") or {}
     adjusted = (block.get("holm") or {}).get("adjusted") or {}
     rows = [
@@ -109,8 +115,8 @@ def _value(document: Mapping[str, Any], condition: str, key: str) -> str:
 
 def set_table(document: Mapping[str, Any], contrast: Contrast) -> Table | None:
     """The same differences in the design set and in the available set; None without the latter."""
-    other = (document.get("inference_available_set") or {}).get("two_way")
-    found = (document.get(BLOCK) or {}).get("two_way")
+    other = inference_of(document, "inference_available_set").get("two_way")
+    found = inference_of(document).get("two_way")
     if not other or not found:
         return None
     rows = [
@@ -147,10 +153,10 @@ def exports_table(documents: Mapping[str, Mapping[str, Any]], contrast: Contrast
         [
             label,
             UNITS[m.key],
-            *_short(m.key, ((d.get(BLOCK) or {}).get("two_way") or {}).get(m.key)),
+            *_short(m.key, (inference_of(d).get("two_way") or {}).get(m.key)),
         ]
         for label, d in documents.items()
-        if d.get(BLOCK)
+        if inference_of(d)
         for m in FAMILY
     ]
     headings = ["Export", "Measure", "Difference", "95 % interval", "p"]

@@ -16,6 +16,7 @@ from analysis.report.companions import companions_table
 from analysis.report.data import ReportData
 from analysis.report.deviations import deviations_table, deviations_text, findings_of
 from analysis.report.finding import Finding
+from analysis.report.learning import learning_table, order_table
 from analysis.report.limitations import limitations
 from analysis.report.methods import methods_text
 from analysis.report.models import models_table
@@ -71,6 +72,7 @@ def content_of(data: ReportData) -> Content:
 def _measures(data: ReportData) -> Iterator[Table | None]:
     yield table5_table(data.document)
     yield table5_table(data.document, "available_set")
+    yield tables.crossed_table(data.document)
     if data.is_pooled:
         yield tables.exports_table(_singles(data), data.document)
 
@@ -82,7 +84,7 @@ def _singles(data: ReportData) -> dict[str, dict]:
 def _comparison(data: ReportData) -> Iterator[Table | None]:
     """Nothing for a study with one condition."""
     document, contrast = data.document, data.contrast
-    if contrast is None or not document.get(comparison.BLOCK):
+    if contrast is None or not comparison.inference_of(document):
         return
     yield comparison.comparison_table(document, contrast)
     yield comparison.set_table(document, contrast)
@@ -94,7 +96,7 @@ def _comparison(data: ReportData) -> Iterator[Table | None]:
         yield comparison.exports_table(_singles(data), contrast)
 
 
-def _design(data: ReportData) -> Iterator[Table]:
+def _design(data: ReportData) -> Iterator[Table | None]:
     document = data.document
     yield tables.group_table(
         "by_quarter_table",
@@ -103,6 +105,8 @@ def _design(data: ReportData) -> Iterator[Table]:
         data.breakdowns["quarter"],
         _LEARNING_NOTE,
     )
+    yield learning_table(document)
+    yield order_table(document)
     yield tables.excluded_table(document)
     yield tables.holders_table(document)
     yield tables.attention_table(document)
@@ -121,7 +125,7 @@ def _pictures(data: ReportData) -> Iterator[Picture]:
     """Those that the trials allow."""
     document, trials, contrast = data.document, data.design_set, data.contrast
     conditions = document["conditions"]
-    two_way = (document.get(comparison.BLOCK) or {}).get("two_way")
+    two_way = comparison.inference_of(document).get("two_way")
     made = [
         sentences_read(trials, conditions, document["interfaces"]),
         claim_slopes(trials, contrast) if contrast else None,

@@ -98,18 +98,6 @@ def report_data(
         settings,
         design_set,
         breakdowns,
-        contrast_of(settings, exports[0].study),
+        settings.planned.contrast,
         include_simulated,
     )
-
-
-def contrast_of(settings: StudySettings, study: Mapping[str, Any]) -> Contrast | None:
-    """The study's contrast: as study.json has it, else the first condition minus the second."""
-    pairs = [
-        Contrast(first, second)
-        for first in settings.conditions
-        for second in settings.conditions
-        if first != second
-    ]
-    stated = [contrast for contrast in pairs if contrast.name == study.get("contrast")]
-    return next(iter(stated or pairs), None)

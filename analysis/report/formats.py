@@ -21,7 +21,7 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",
     "−": "$-$",
     "×": r"$\times$",
     "±": r"$\pm$",
@@ -34,6 +34,8 @@ _LATEX = {
     "–": "--",
     "…": r"\dots{}",
 }
+#: Longer cells do not fit on one line beside others.
+_LONG = 40
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&!])")
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -57,13 +59,13 @@ def neutral(cell: object) -> str:
 def to_latex(table: Table) -> str:
     r"""A ``table`` environment with booktabs rules; needs ``\usepackage{booktabs}`` alone.
 
-    Columns of words wrap in a share of the line, the others are set flush right.
+    Columns of words, and of long cells, wrap in a share of the line, the others are set flush
+    right.
     """
-    words = sum(place in table.texts for place in range(1, len(table.headings)))
-    width = f"p{{{0.6 / words:.2f}\\linewidth}}" if words else ""
-    columns = "l" + "".join(
-        width if place in table.texts else "r" for place in range(1, len(table.headings))
-    )
+    places = range(1, len(table.headings))
+    wrapped = {n for n in places if n in table.texts or _longest(table, n) > _LONG}
+    width = f"p{{{0.6 / max(len(wrapped), 1):.2f}\\linewidth}}"
+    columns = "l" + "".join(width if place in wrapped else "r" for place in places)
     lines = [
         r"\begin{table}",
         r"\centering\footnotesize",
@@ -83,6 +85,10 @@ def to_latex(table: Table) -> str:
     if table.note:
         lines.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{{latex_text(table.note)}}}")
     return "\n".join([*lines, r"\end{table}"]) + "\n"
+
+
+def _longest(table: Table, place: int) -> int:
+    return max((len(row[place]) for row in table.rows), default=0)
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.report.comparison import BLOCK
+from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.data import ReportData
 from analysis.report.methods import few_people
 from analysis.report.words import counted, listed, number, reason_of
@@ -45,7 +45,7 @@ def _people(data: ReportData) -> Iterator[str]:
             f"The design set has {counted(n, 'participant')}; fewer than {FEW_PEOPLE} find only "
             "large differences, and a difference that is not significant says little."
         )
-    yield few_people(data.document.get(BLOCK) or {})
+    yield few_people(inference_of(data.document))
 
 
 def _balance(data: ReportData) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _times(data: ReportData) -> Iterator[str]:
 
 def _models(document: Mapping[str, Any]) -> Iterator[str]:
     """Models that gave no estimate."""
-    block = document.get(BLOCK) or {}
+    block = inference_of(document)
     for key, name in _MODELS.items():
         found = block.get(key)
         if key not in block or (isinstance(found, Mapping) and _has_estimate(found)):

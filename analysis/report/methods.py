@@ -9,9 +9,10 @@ from typing import Any
 
 from analysis.comparison.compared import BY_KEY
 from analysis.inclusion import REASON_TEXTS
-from analysis.report.comparison import BLOCK
+from analysis.report.comparison import inference_of
 from analysis.report.data import ReportData, Source
 from analysis.report.words import counted, listed, points
+from analysis.trial_columns import CANT_DECIDE
 
 _INTERFACES = {
     "incremental": "one sentence more a click",
@@ -29,7 +30,7 @@ def methods_text(data: ReportData) -> list[str]:
     paragraphs = [_people(data)]
     paragraphs += [_design(source, data) for source in data.sources]
     paragraphs += [_exclusions(data.document), _measures(data.document)]
-    if data.contrast is not None and data.document.get(BLOCK):
+    if data.contrast is not None and inference_of(data.document):
         paragraphs.append(_statistics(data))
     return [*paragraphs, _software(data)]
 
@@ -66,8 +67,8 @@ def _design(source: Source, data: ReportData) -> str:
         f"{n_claims} claims in {counted(settings.subsets, 'disjoint subset')} were assigned to "
         f"conditions by a cyclic Latin square with {counted(settings.replications, 'replication')} "
         f"({counted(settings.subsets * settings.replications, 'place')}), so that each claim was "
-        f"to be judged {counted(settings.replications, 'time')} under every condition and nobody "
-        "met a claim twice"
+        f"to be judged {_times(settings.replications)} under every condition and nobody met a "
+        "claim twice"
     )
     if study.get("condition_policy") == "between":
         square = square.replace("cyclic Latin square", "design with one condition a participant")
@@ -76,8 +77,12 @@ def _design(source: Source, data: ReportData) -> str:
         f"{prefix}The conditions were {listed([_condition(c, source) for c in _items(source)])}. "
         f"{square[0].upper()}{square[1:]}; {settings.trials_per_participant} trials were planned a "
         f"participant{f', {order}' if order else ''}. Participants chose among "
-        f"{listed([option.replace('_', ' ') for option in settings.response_options])}."
+        f"{listed([_option(option) for option in settings.response_options])}."
     )
+
+
+def _times(n: int) -> str:
+    return {1: "once", 2: "twice"}.get(n, f"{n} times")
 
 
 def _items(source: Source) -> list[Mapping[str, Any]]:
@@ -88,6 +93,10 @@ def _items(source: Source) -> list[Mapping[str, Any]]:
         if isinstance(item, Mapping)
     }
     return [stated.get(name, {"name": name}) for name in source.settings.conditions]
+
+
+def _option(name: str) -> str:
+    return "can't decide" if name == CANT_DECIDE else name.replace("_", " ")
 
 
 def _condition(item: Mapping[str, Any], source: Source) -> str:
@@ -134,7 +143,7 @@ def _measures(document: Mapping[str, Any]) -> str:
 def _statistics(data: ReportData) -> str:
     document, contrast = data.document, data.contrast
     assert contrast is not None
-    block = document[BLOCK]
+    block = inference_of(document)
     family = [key for key in (block.get("holm") or {}).get("family") or {} if key in BY_KEY]
     sentences = [
         f"We compare {contrast.first} with {contrast.second} ({contrast.name}). Differences come "
@@ -158,7 +167,7 @@ def _statistics(data: ReportData) -> str:
 
 def _companions(data: ReportData) -> str:
     """The further tests that were in fact worked out."""
-    block = data.document[BLOCK]
+    block = inference_of(data.document)
     tests = []
     if any("mcnemar_exact_p" in (block.get(key) or {}) for key in ("success", "undecided")):
         tests.append("exact McNemar tests over claim pairs (these people, other claims)")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.report.comparison import BLOCK
+from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.table import Table, make_table
 from analysis.report.words import interval, number, p_text, reason_of
 
@@ -43,7 +43,7 @@ _NOTE = (
 
 def models_table(document: Mapping[str, Any]) -> Table | None:
     """A row a model and term; a model that is left out says why. None without a comparison."""
-    block = document.get(BLOCK)
+    block = inference_of(document)
     if not block or not any(key in block for key in (*_GEE, *_MIXED)):
         return None
     rows = [*_gee_rows(document, block), *_mixed_rows(document, block)]
@@ -110,4 +110,5 @@ def _odds_ratio(value: float, found: Mapping[str, Any]) -> str:
 
 
 def _left_out(name: str, reason: str) -> list[str]:
-    return [name, f"left out: {reason}", "", "", "", "", ""]
+    said = reason if reason.startswith("left out") else f"left out: {reason}"
+    return [name, said, "", "", "", "", ""]

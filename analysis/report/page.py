@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from analysis.report.comparison import BLOCK
+from analysis.report.comparison import inference_of
 from analysis.report.content import Content
 from analysis.report.data import ReportData
 from analysis.report.html import (
@@ -91,13 +91,17 @@ def _measures(data: ReportData, content: Content) -> list[str]:
             for row in table5(data.document, block)
         ]
         shown.append(table_html(content.tables.get(name), meanings))
-    return [shown[0], details("The same for the available set", shown[1])]
+    return [
+        shown[0],
+        details("The same for the available set", shown[1]),
+        details("Intervals by crossed bootstrap", _table(content, "crossed_intervals")),
+    ]
 
 
 def _comparison(data: ReportData, content: Content) -> list[str]:
     if data.contrast is None:
         return [paragraph("The study has one condition: there is nothing to compare.")]
-    if not data.document.get(BLOCK):
+    if not inference_of(data.document):
         return []
     return [
         _table(content, "comparison"),

@@ -9,7 +9,8 @@ import pandas as pd
 
 from analysis.comparison.compared import FAMILY
 from analysis.errors import name_ids
-from analysis.report.data import Source, contrast_of
+from analysis.report.comparison import inference_of
+from analysis.report.data import Source
 from analysis.report.finding import NOT_FIXED, UNCHECKED, Finding, judged
 from analysis.report.words import counted, listed
 
@@ -118,7 +119,7 @@ def reference(source: Source) -> Finding:
     fixed = source.settings.preregistered
     wanted = fixed.get("reference_condition", fixed.get("reference"))
     stated = fixed.get("contrast")
-    contrast = contrast_of(source.settings, source.study)
+    contrast = source.settings.planned.contrast
     used = "no contrast" if contrast is None else contrast.name
     if wanted is None and stated is None:
         return Finding("Reference and contrast", "none", f"the report compares {used}", NOT_FIXED)
@@ -149,7 +150,7 @@ def margin(source: Source) -> Finding:
 def family(source: Source) -> Finding:
     """The family of tests that p is adjusted over against the one fixed beforehand."""
     wanted = source.settings.preregistered.get("family")
-    holm = (source.document.get("inference_design_set") or {}).get("holm") or {}
+    holm = inference_of(source.document).get("holm") or {}
     used = [m.key for m in FAMILY if m.key in (holm.get("family") or {})]
     if wanted is None:
         return Finding("Family of tests", "none", f"adjusted over {listed(used)}", NOT_FIXED)

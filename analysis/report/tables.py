@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.definitions import MEASURES
+from analysis.definitions import BY_NAME, MEASURES
 from analysis.document import measures_of
 from analysis.inclusion import REASON_TEXTS
 from analysis.report.table import Table, make_table
 from analysis.report.table5 import rate_text, table5, table5_headings
-from analysis.report.words import number
+from analysis.report.words import interval, number
 
 _NOT_SCORED = "not defined, because none can be scored"
 _HEADLINES = (
@@ -198,3 +198,31 @@ def _frame_cell(value: object) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return number(value, 3) if isinstance(value, float) else str(value)
+
+
+def crossed_table(document: Mapping[str, Any]) -> Table | None:
+    """Intervals that resample participants and claims, beside Wilson's; None without them."""
+    found = document.get("crossed_intervals") or {}
+    intervals = found.get("intervals") or {}
+    conditions = [c for c in document["conditions"] if c in intervals]
+    names = [name for name in BY_NAME if any(name in intervals[c] for c in conditions)]
+    rows = [
+        [name, *[_crossed_cell(document, found, c, name) for c in conditions]] for name in names
+    ]
+    note = f"Design set; {found.get('method', 'crossed bootstrap')}; {found.get('B')} draws."
+    title = "Intervals that allow for people and claims"
+    headings = ["Measure", *conditions]
+    return make_table("crossed_intervals", title, headings, rows, note) if rows else None
+
+
+def _crossed_cell(
+    document: Mapping[str, Any], found: Mapping[str, Any], condition: str, name: str
+) -> str:
+    """Value and interval, or why there is none."""
+    limits = found["intervals"][condition].get(name)
+    value = document["design_set"][condition].get(name)
+    if limits is None or value is None:
+        return found.get("not_defined", {}).get(f"{condition}.{name}", "not defined")
+    is_share = name.endswith("_rate") or "_share_" in name or name.startswith("sensitivity")
+    scale, unit = (100, " %") if is_share else (1, "")
+    return f"{number(scale * value, 2)}{unit} {interval(limits, scale, 2)}"

@@ -12,7 +12,7 @@ from analysis.report.words import number, p_text, points, reason_of
 def verdicts(document: Mapping[str, Any], contrast: Contrast) -> list[str]:
     """One sentence a claim that the comparison allows or does not; empty without a comparison."""
     found = document.get("non_inferiority")
-    if not isinstance(found, Mapping):
+    if not isinstance(found, Mapping) or "left_out" in found:
         return []
     sentences = [_not_worse(document, found, contrast), _fewer(document, found, contrast)]
     if found.get("efficient_without_harm") is not None:
@@ -60,10 +60,8 @@ def _fewer(document: Mapping[str, Any], found: Mapping[str, Any], contrast: Cont
 
 def _equivalence(document: Mapping[str, Any], contrast: Contrast) -> list[str]:
     """Two one-sided tests; the larger p of claims and participants decides."""
-    found = document.get("equivalence") or (document.get("non_inferiority") or {}).get(
-        "equivalence"
-    )
-    if not isinstance(found, Mapping):
+    found = document.get("equivalence")
+    if not isinstance(found, Mapping) or "left_out" in found:
         return []
     p = found.get("p")
     if p is None:

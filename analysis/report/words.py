@@ -7,6 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from analysis.comparison.table import p_text
+
+__all__ = [
+    "UNITS",
+    "counted",
+    "difference_text",
+    "interval",
+    "interval_text",
+    "listed",
+    "number",
+    "p_text",
+    "points",
+    "reason_of",
+]
+
 #: Labels of the compared measures with the unit of their differences.
 UNITS = {
     "success": "Success, points",
@@ -15,13 +30,6 @@ UNITS = {
     "read": "Sentences",
     "log_active": "Active time, ratio",
 }
-
-
-def p_text(p: float | None) -> str:
-    """Three digits, or ``< 0.001``."""
-    if p is None:
-        return ""
-    return "< 0.001" if p < 0.001 else number(p, 3)
 
 
 def number(value: float, digits: int = 2) -> str:
