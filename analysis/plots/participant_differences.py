@@ -108,14 +108,10 @@ def _paint(
     else:
         axes[0].set_yticks([])
         axes[0].set_ylabel(f"{len(order)} participants")
-    figure.suptitle(
-        label(f"{contrast.first} minus {contrast.second}; below, the overall 95 % interval")
-        if any(two_way.get(column) for column, *_ in _PANELS)
-        else label(f"{contrast.first} minus {contrast.second}"),
-        fontsize="medium",
-        ha="left",
-        x=0.01,
-    )
+    has_interval = any(two_way.get(column) for column, *_ in _PANELS)
+    below = "\nbelow, the overall 95 % interval" if has_interval else ""
+    title = label(f"{contrast.first} minus {contrast.second}")
+    figure.suptitle(f"{title}{below}", fontsize="medium", ha="left", x=0.01)
 
 
 def _panel(axis: Axes, values: np.ndarray, colour: str, marker: str) -> None:

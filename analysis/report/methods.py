@@ -40,17 +40,18 @@ def _people(data: ReportData) -> str:
     design = data.design_set
     claims = design["claim_id"].nunique()
     per_person = design["participant_id"].value_counts()
-    each = "" if per_person.empty else f", {_range(per_person.min(), per_person.max())} trials each"
+    each = "" if per_person.empty else f", {_range(per_person.min(), per_person.max())} each"
     return (
-        f"{counted(everybody, 'participant')} took part in {data.document['rows']} trials. The "
-        f"design set, on which the primary analysis rests, holds {counted(len(design), 'trial')} "
-        f"of {counted(design['participant_id'].nunique(), 'participant')} on "
+        f"{counted(everybody, 'participant')} took part in "
+        f"{counted(data.document['rows'], 'trial')}. The design set, on which the primary "
+        f"analysis rests, holds {counted(len(design), 'trial')} of "
+        f"{counted(design['participant_id'].nunique(), 'participant')} on "
         f"{counted(claims, 'claim')}{each}."
     )
 
 
 def _range(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low} to {high}"
+    return counted(low, "trial") if low == high else f"{low} to {high} trials"
 
 
 def _design(source: Source, data: ReportData) -> str:
@@ -63,18 +64,19 @@ def _design(source: Source, data: ReportData) -> str:
             (source.scored["trial_kind"] == "main").to_numpy(), "claim_id"
         ].nunique()
     )
+    places = settings.subsets * settings.replications
     square = (
-        f"{n_claims} claims in {counted(settings.subsets, 'disjoint subset')} were assigned to "
-        f"conditions by a cyclic Latin square with {counted(settings.replications, 'replication')} "
-        f"({counted(settings.subsets * settings.replications, 'place')}), so that each claim was "
-        f"to be judged {_times(settings.replications)} under every condition and nobody met a "
-        "claim twice"
+        f"{counted(n_claims, 'claim')} in {counted(settings.subsets, 'disjoint subset')} were "
+        "assigned to conditions by a cyclic Latin square with "
+        f"{counted(settings.replications, 'replication')} ({counted(places, 'place')}), so that "
+        f"each claim was to be judged {_times(settings.replications)} under every condition and "
+        "nobody met a claim twice"
     )
     if study.get("condition_policy") == "between":
         square = square.replace("cyclic Latin square", "design with one condition a participant")
     order = _ORDERS.get(str(study.get("order_policy")), "")
     return (
-        f"{prefix}The conditions were {listed([_condition(c, source) for c in _items(source)])}. "
+        f"{prefix}{_conditions(source)} "
         f"{square[0].upper()}{square[1:]}; {settings.trials_per_participant} trials were planned a "
         f"participant{f', {order}' if order else ''}. Participants chose among "
         f"{listed([_option(option) for option in settings.response_options])}."
@@ -83,6 +85,11 @@ def _design(source: Source, data: ReportData) -> str:
 
 def _times(n: int) -> str:
     return {1: "once", 2: "twice"}.get(n, f"{n} times")
+
+
+def _conditions(source: Source) -> str:
+    names = [_condition(item, source) for item in _items(source)]
+    return f"The condition{' was' if len(names) == 1 else 's were'} {listed(names)}."
 
 
 def _items(source: Source) -> list[Mapping[str, Any]]:
@@ -112,12 +119,12 @@ def _exclusions(document: Mapping[str, Any]) -> str:
     """How many rows did not count, by reason."""
     gone = {reason: n for reason, n in document["excluded"].items() if n}
     if not gone:
-        return f"All {document['rows']} recorded trials count."
+        return "All recorded trials count."
     reasons = listed([f"{n} ({REASON_TEXTS[reason]})" for reason, n in gone.items()])
     return (
-        f"Of {document['rows']} recorded trials {sum(gone.values())} are not in the design set, "
-        f"each for the first reason that applies: {reasons}. In every place of the schedule only "
-        "the trials of one participant count, the one with most of them."
+        f"Of {counted(document['rows'], 'recorded trial')} {sum(gone.values())} are not in the "
+        f"design set, each for the first reason that applies: {reasons}. In every place of "
+        "the schedule only the trials of one participant count, the one with most of them."
     )
 
 
@@ -198,9 +205,9 @@ def few_people(block: Mapping[str, Any]) -> str:
 def _software(data: ReportData) -> str:
     libraries = listed([f"{name} {_version(name)}" for name in _LIBRARIES])
     ran = sorted({str(s.study["software"]) for s in data.sources if s.study.get("software")})
-    seeds = [str(s.study["seed"]) for s in data.sources if s.study.get("seed") is not None]
+    seeds = [str(source.settings.planned.seed) for source in data.sources]
     study = f"The study ran on {listed(ran)}. " if ran else ""
-    seed = f" The seed of design and resampling was {listed(seeds)}." if seeds else ""
+    seed = f" The seed was {listed(seeds)}."
     return (
         f"{study}The analysis used suffice {_version('suffice')} with Python "
         f"{platform.python_version()}, {libraries}.{seed}"

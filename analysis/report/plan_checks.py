@@ -99,6 +99,8 @@ def cells(source: Source) -> Finding:
     if twice:
         deviations.append(f"{counted(twice, 'time')} a participant met a claim twice.")
     fixed = "every claim once a condition and replication"
+    if not balance["claim_replications_seen"]:
+        return Finding("Cells", fixed, "no trial counts", UNCHECKED)
     return judged("Cells", fixed, deviations, f"{balance['cells_with_one_trial']} cells, one each")
 
 

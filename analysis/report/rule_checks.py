@@ -120,7 +120,7 @@ def reference(source: Source) -> Finding:
     wanted = fixed.get("reference_condition", fixed.get("reference"))
     stated = fixed.get("contrast")
     contrast = source.settings.planned.contrast
-    used = "no contrast" if contrast is None else contrast.name
+    used = "nothing" if contrast is None else contrast.name
     if wanted is None and stated is None:
         return Finding("Reference and contrast", "none", f"the report compares {used}", NOT_FIXED)
     deviations = []
@@ -152,10 +152,10 @@ def family(source: Source) -> Finding:
     wanted = source.settings.preregistered.get("family")
     holm = inference_of(source.document).get("holm") or {}
     used = [m.key for m in FAMILY if m.key in (holm.get("family") or {})]
-    if wanted is None:
-        return Finding("Family of tests", "none", f"adjusted over {listed(used)}", NOT_FIXED)
     if not used:
         return Finding("Family of tests", _shown(wanted), "nothing was compared", UNCHECKED)
+    if wanted is None:
+        return Finding("Family of tests", "none", f"adjusted over {listed(used)}", NOT_FIXED)
     names = [str(name) for name in wanted] if isinstance(wanted, list) else [str(wanted)]
     keys = {_FAMILY_NAMES.get(name, name) for name in names}
     deviations = []
