@@ -35,6 +35,13 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
+@pytest.fixture(scope="module")
+def table5_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of the case that realises the published figures."""
+    folder = tmp_path_factory.mktemp("table5")
+    return report_files(["table5"], [read_export(case_zip("table5", folder))])
+
+
 @needs_data
 @pytest.mark.data
 def test_the_report_has_the_same_bytes_and_asks_for_nothing(tmp_path: Path) -> None:
@@ -150,10 +157,11 @@ def test_one_condition_and_three_have_a_report(conditions: list[str]) -> None:
 
 @needs_data
 @pytest.mark.data
-def test_every_table_is_in_three_formats_and_every_figure_in_two(tmp_path: Path) -> None:
-    written = report_files(["table5"], [read_export(case_zip("table5", tmp_path))])
+def test_every_table_is_in_three_formats_and_every_figure_in_two(
+    table5_files: dict[str, bytes],
+) -> None:
     kinds: dict[str, set[str]] = {}
-    for name in written:
+    for name in table5_files:
         stem, kind = name.split(".")
         kinds.setdefault(stem, set()).add(kind)
     tables = {stem for stem, found in kinds.items() if "tex" in found}
@@ -172,9 +180,10 @@ def test_every_table_is_in_three_formats_and_every_figure_in_two(tmp_path: Path)
 
 @needs_data
 @pytest.mark.data
-def test_the_comparison_agrees_with_the_independent_values(tmp_path: Path) -> None:
-    written = report_files(["table5"], [read_export(case_zip("table5", tmp_path))])
-    rows = {row["Measure"]: list(row.values())[1:] for row in rows_of(written["comparison.csv"])}
+def test_the_comparison_agrees_with_the_independent_values(table5_files: dict[str, bytes]) -> None:
+    rows = {
+        row["Measure"]: list(row.values())[1:] for row in rows_of(table5_files["comparison.csv"])
+    }
     assert rows == {
         "Success, points": [
             "94.0 %",
@@ -197,7 +206,7 @@ def test_the_comparison_agrees_with_the_independent_values(tmp_path: Path) -> No
             *("17.5 s", "22.4 s", "0.78", "[0.64, 0.95]", "0.026", "0.050", "0.071 (log)", "4"),
         ],
     }
-    companions = {(r["Measure"], r["Method"]): r for r in rows_of(written["companions.csv"])}
+    companions = {(r["Measure"], r["Method"]): r for r in rows_of(table5_files["companions.csv"])}
     exact = companions["Success, points", "exact McNemar; Bonett–Price interval"]
     assert exact["Units"] == "100 pairs, 22 against 2 discordant"
     assert exact["95 % interval"] == "[10.6, 28.6]"
@@ -210,9 +219,8 @@ def test_the_comparison_agrees_with_the_independent_values(tmp_path: Path) -> No
 
 @needs_data
 @pytest.mark.data
-def test_over_read_never_stands_without_its_variant(tmp_path: Path) -> None:
-    written = report_files(["table5"], [read_export(case_zip("table5", tmp_path))])
-    for name, content in written.items():
+def test_over_read_never_stands_without_its_variant(table5_files: dict[str, bytes]) -> None:
+    for name, content in table5_files.items():
         if name.endswith((".html", ".md", ".csv", ".txt")):
             text = re.sub(r"\\", "", content.decode())
             for found in re.finditer(r"[Oo]ver-read(?!ing)", text):
@@ -221,8 +229,10 @@ def test_over_read_never_stands_without_its_variant(tmp_path: Path) -> None:
 
 @needs_data
 @pytest.mark.data
-def test_figures_have_a_name_a_description_and_their_numbers(tmp_path: Path) -> None:
-    html = build_report([case_zip("table5", tmp_path)], tmp_path / "out").read_text()
+def test_figures_have_a_name_a_description_and_their_numbers(
+    table5_files: dict[str, bytes],
+) -> None:
+    html = table5_files["report.html"].decode()
     figures = re.findall(r"<figure>.*?</figure>", html, flags=re.DOTALL)
     assert len(figures) == 5
     for figure in figures:

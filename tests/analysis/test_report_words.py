@@ -27,8 +27,14 @@ def small(*arguments: Any) -> ReportData:
     return report_data(["small"], [checked(*arguments)])
 
 
+_MEASURED: dict[str, ReportData] = {}
+
+
 def case(name: str, folder: Path) -> ReportData:
-    return report_data([name], [read_export(case_zip(name, folder))])
+    """A case, measured once for all tests."""
+    if name not in _MEASURED:
+        _MEASURED[name] = report_data([name], [read_export(case_zip(name, folder))])
+    return _MEASURED[name]
 
 
 def test_numbers_have_real_minus_signs_and_no_negative_zero() -> None:
