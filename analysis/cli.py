@@ -6,13 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from analysis.commands import measures, report
+from analysis.commands import measures, power, report
 from analysis.errors import BadTable
 
 #: In the order of the help text.
 COMMANDS = (
     measures,
     report,
+    power,
 )
 
 

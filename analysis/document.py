@@ -17,6 +17,7 @@ from analysis import design, inclusion
 from analysis.comparison.compare import BLOCKS, compare
 from analysis.comparison.reasons import collect
 from analysis.definitions import definitions
+from analysis.intervals import bootstrap_intervals
 from analysis.load import Tables, check_tables
 from analysis.measures import INTERVAL_NAMES, measures_by, score_trials
 from analysis.notices import notices
@@ -46,18 +47,24 @@ def measure_document(
     events: pd.DataFrame | None,
     study: Mapping[str, Any],
     include_simulated: bool = False,
+    with_comparison: bool = True,
 ) -> dict[str, Any]:
     """Check the tables of a study and measure it.
 
     ``trials`` and ``events`` have the columns of the codebook, as text or typed; ``study`` is the
-    content of study.json. ``include_simulated`` counts simulated runs too. Raises BadTable.
+    content of study.json. ``include_simulated`` counts simulated runs too. The comparison of the
+    conditions takes seconds; without it only what happened is measured. Raises BadTable.
     """
-    return build_document(check_tables(trials, events, study), include_simulated)
+    tables = check_tables(trials, events, study)
+    return build_document(tables, include_simulated, with_comparison)
 
 
-def build_document(tables: Tables, include_simulated: bool = False) -> dict[str, Any]:
+def build_document(
+    tables: Tables, include_simulated: bool = False, with_comparison: bool = True
+) -> dict[str, Any]:
     """The document of checked tables (see ``measure_document``)."""
-    return document_of(scored_trials(tables), tables.settings, include_simulated)
+    scored = scored_trials(tables)
+    return document_of(scored, tables.settings, include_simulated, with_comparison)
 
 
 def scored_trials(tables: Tables) -> pd.DataFrame:
@@ -104,10 +111,13 @@ def document_of(
     }
     if with_comparison:
         document |= compare(design_set, settings, available)
+        document["crossed_intervals"] = bootstrap_intervals(
+            design_set, settings.conditions, settings.planned.seed, foldings=foldings
+        )
     document = _tidy(document)
     document["not_defined"] = _not_defined(document)
-    for name in ("comparison_plan", *BLOCKS) if with_comparison else ():
-        document["not_defined"] |= collect(document[name], name)
+    if with_comparison:
+        document["not_defined"] |= _not_compared(document)
     document["notices"] = notices(document, scored[reasons.isin(["", "superseded"])], settings)
     return document
 
@@ -219,6 +229,15 @@ def _not_defined(document: Mapping[str, Any]) -> dict[str, str]:
                         else "not defined, because no trial of this condition is in this quarter"
                     )
     return reasons
+
+
+def _not_compared(document: Mapping[str, Any]) -> dict[str, str]:
+    """Why each None of the comparison and its intervals is None, by its path."""
+    reasons: dict[str, str] = {}
+    for name in ("comparison_plan", *BLOCKS):
+        reasons |= collect(document[name], name)
+    intervals = document["crossed_intervals"]["not_defined"]
+    return reasons | {f"crossed_intervals.intervals.{path}": why for path, why in intervals.items()}
 
 
 def _why(name: str, measured: Mapping[str, Any]) -> str:

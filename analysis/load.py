@@ -86,6 +86,8 @@ def read_export(path: Path) -> Tables:
             study = _parse_study(archive.read("study.json"), f"{path}: study.json")
     except FileNotFoundError as error:
         raise BadTable(f"{path}: no such file") from error
+    except OSError as error:
+        raise BadTable(f"{path}: cannot be read ({error.strerror})") from error
     except zipfile.BadZipFile as error:
         raise BadTable(f"{path}: not a zip file, or damaged; export the study again") from error
     sources = (f"{path}: trials.csv", f"{path}: events.csv", f"{path}: study.json")

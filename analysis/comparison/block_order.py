@@ -21,8 +21,12 @@ MIN_PEOPLE = 10
 
 _METHOD = (
     "Means over participants by the condition A or B that they met first; order = A first minus B "
-    "first of a person's mean over both conditions, order_by_condition = the same of the difference "
-    "A - B; two-sample t with common variance"
+    "first, of a person's mean over both conditions; order_by_condition = the same of the "
+    "difference A - B; two-sample t with common variance"
+)
+_NOTE = (
+    "order_by_condition is what the first condition carries over together with what any second "
+    "block gains by practice: two blocks cannot tell these apart."
 )
 
 
@@ -49,7 +53,9 @@ def block_order(design_set: pd.DataFrame, contrast: Contrast, measure: Compared)
             contrast.first: _group(means, differences, first_is_first),
             contrast.second: _group(means, differences, ~first_is_first),
         }
-        return counts | {"groups": groups} | _orders(means, differences, first_is_first)
+        return (
+            counts | {"groups": groups, "note": _NOTE} | _orders(means, differences, first_is_first)
+        )
 
     return block({"method": _METHOD, "library": "scipy"}, design_set, contrast, measure, fit)
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.comparison import gee, glmm, mixed
 from analysis.comparison.by_claim import by_claim
 from analysis.comparison.by_participant import by_participant
 from analysis.comparison.clustered import two_way
 from analysis.comparison.contrast import Contrast
+from analysis.comparison.crossed_bootstrap import crossed_bootstrap
 from analysis.comparison.family import contrasts_beside, holm, holm_over_contrasts
+from analysis.comparison.learning import learning
 from analysis.comparison.mcnemar import mcnemar_blocks
 from analysis.comparison.methods import methods
 from analysis.comparison.noninferiority import equivalence, non_inferiority
@@ -40,8 +43,22 @@ def _by_participant(
     return by_participant(design_set, contrast, settings.planned.seed)
 
 
+def _models(
+    design_set: pd.DataFrame, contrast: Contrast, settings: StudySettings
+) -> dict[str, Any]:
+    fitted = gee.models(design_set, contrast) | mixed.models(design_set, contrast)
+    return fitted | glmm.models(design_set, contrast)
+
+
+def _bootstrap(
+    design_set: pd.DataFrame, contrast: Contrast, settings: StudySettings
+) -> dict[str, Any]:
+    drawn = crossed_bootstrap(design_set, contrast, settings.planned.seed)
+    return {"crossed_bootstrap": drawn}
+
+
 #: What stands beside the primary comparison of the main contrast: each gives blocks by key.
-PARTS: tuple[Part, ...] = (_pairs, _by_claim, _by_participant)
+PARTS: tuple[Part, ...] = (_pairs, _by_claim, _by_participant, _models, _bootstrap)
 
 #: The blocks that ``compare`` gives, in reading order.
 BLOCKS = (
@@ -52,6 +69,7 @@ BLOCKS = (
     "other_contrasts",
     "holm_all_contrasts",
     "omnibus",
+    "learning",
 )
 
 
@@ -82,6 +100,7 @@ def compare(
         "inference_available_set": {"two_way": two_way(available, contrast)},
         "non_inferiority": non_inferiority(primary, settings.planned.margin),
         "equivalence": equivalence(design_set, contrast, settings.planned.margin),
+        "learning": learning(design_set, contrast, settings),
         **_several(design_set, settings, contrast, primary),
     }
     return plan | blocks | {"methods": methods(blocks, settings)}

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.gee_fit import ClusteredFit, fit_clustered
 from analysis.comparison.compared import READ, SUCCESS, Compared
 from analysis.comparison.contrast import Contrast
+from analysis.comparison.gee_fit import ClusteredFit, fit_clustered
 from analysis.comparison.model_rows import (
     CONDITION,
     INTERCEPT,
@@ -23,6 +23,7 @@ from analysis.comparison.model_rows import (
     ModelRows,
     block,
     effect,
+    exponential,
 )
 
 #: Fewer people are too few for clusters.
@@ -196,7 +197,8 @@ def _renamed(effects: dict[str, dict[str, Any]], key: str) -> dict[str, Any]:
     named = {key: estimate} | values
     if key != "log_odds_ratio":
         return named
-    return named | {
-        "odds_ratio": math.exp(estimate),
-        "odds_ratio_ci95": limits and [math.exp(limit) for limit in limits],
-    }
+    named |= {"odds_ratio": math.exp(estimate), "odds_ratio_ci95": exponential(limits)}
+    if limits is None:
+        reasons = values["not_defined"]
+        named["not_defined"] = reasons | {"odds_ratio_ci95": reasons["ci95"]}
+    return named

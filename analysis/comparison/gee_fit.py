@@ -66,16 +66,21 @@ def fit_clustered(
     if np.abs(outcome - fitted).max() < _EXACT * np.ptp(outcome):
         raise CannotFit("the effects explain the outcomes without a residual")
     weights = fitted * (1 - fitted) if logit else np.ones(len(outcome))
-    model_errors = found.standard_errors("naive")
+    model_errors = _roots(found.cov_naive)
     corrected = None
     if not _has_full_leverage(columns, weights, clusters):
-        corrected = _without_dust(found.standard_errors("bias_reduced"), model_errors)
+        corrected = _without_dust(_roots(found.cov_robust_bc), model_errors)
     return ClusteredFit(
         np.asarray(found.params),
-        np.asarray(model_errors),
-        _without_dust(found.standard_errors("robust"), model_errors),
+        model_errors,
+        _without_dust(_roots(found.cov_robust), model_errors),
         corrected,
     )
+
+
+def _roots(covariance: np.ndarray) -> np.ndarray:
+    """Roots of the variances; rounding may leave one that is 0 below it."""
+    return np.sqrt(np.maximum(np.diag(covariance), 0))
 
 
 def _without_dust(errors: np.ndarray, model_errors: np.ndarray) -> np.ndarray:

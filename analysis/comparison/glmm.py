@@ -18,11 +18,14 @@ from analysis.comparison.model_rows import (
     ModelRows,
     block,
     effect,
+    exponential,
     n_replications,
 )
 
-#: Fewer judgements a claim and condition do not identify the claims' variance.
-MIN_REPLICATIONS = 3
+#: One judgement a claim and condition does not identify the claims' variance; with two the fit is
+#: shown and called exploratory.
+MIN_REPLICATIONS = 2
+REPORTED_REPLICATIONS = 3
 #: Beyond these an estimate has run away.
 MAX_VARIANCE = 25.0
 MAX_EFFECT = 6.0
@@ -35,12 +38,16 @@ _METHOD = (
     "approximation; t with participants - 1 degrees of freedom"
 )
 _RAN_AWAY = (
-    "A variance or a log odds ran away, so that no estimate may be reported; see the differences "
-    "with claims as clusters instead."
+    "A variance or a log odds ran away, or the likelihood is flat, so that no estimate may be "
+    "reported; see the differences with claims as clusters instead."
 )
 _ONE_JUDGEMENT = (
     "With one judgement a claim and condition the claims' variance is not identified and estimates "
     "run away; see the differences with claims as clusters instead."
+)
+_EXPLORATORY = (
+    "Exploratory, not for a paper: with fewer than three replications the claims' variance rests "
+    "on few judgements."
 )
 
 
@@ -62,6 +69,8 @@ def fitted(
     head = {"method": _METHOD, "library": LIBRARY, "n_replications": replications}
     if replications == 1:
         head |= {"degenerate": True, "note": _ONE_JUDGEMENT}
+    elif replications < REPORTED_REPLICATIONS:
+        head["note"] = _EXPLORATORY
 
     def fit(rows: ModelRows) -> dict[str, Any]:
         _check_size(rows, replications)
@@ -101,7 +110,6 @@ def _guarded(rows: ModelRows, found: LaplaceFit, effects: tuple[str, ...]) -> di
         name: effect(found.estimates[place], found.errors[place], df)
         for place, name in enumerate(effects)
     }
-    limits = fixed[CONDITION]["ci95"]
     return {
         "degenerate": False,
         "n_claims": rows.n_claims,
@@ -109,7 +117,7 @@ def _guarded(rows: ModelRows, found: LaplaceFit, effects: tuple[str, ...]) -> di
         "df": df,
         "fixed": fixed,
         "odds_ratio": math.exp(fixed[CONDITION]["estimate"]),
-        "odds_ratio_ci95": limits and [math.exp(limit) for limit in limits],
+        "odds_ratio_ci95": exponential(fixed[CONDITION]["ci95"]),
         "variance": {"claim_id": variances[0], "participant_id": variances[1]},
         "singular": min(variances) == 0,
         "deviance": found.deviance,

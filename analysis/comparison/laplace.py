@@ -19,13 +19,15 @@ from analysis.comparison.model_rows import CannotFit, ModelRows, check_factors, 
 
 #: SDs of claims and participants where the search begins.
 _STARTS = ((1.0, 0.5), (0.3, 1.0))
-#: A search ends here: by then the values have run away and are not reported.
+#: A search ends here; an SD or log odds that a step leaves beyond has run away for good.
 _MAX_STEPS = 200
+_RUN_AWAY = 15.0
 #: Steps of the differences: for the gradient, for the Hessian.
 _GRADIENT_STEP = 1e-4
 _HESSIAN_STEP = 1e-2
-#: The mode is found when a Newton step gains less.
-_MODE_GAIN = 1e-12
+#: The mode is found when a Newton step gains less; a step may lose so much by rounding.
+_MODE_GAIN = 1e-16
+_ROUNDING = 1e-11
 #: A standard deviation whose loss changes the deviance by less is 0.
 _NO_LOSS = 1e-6
 
@@ -81,6 +83,7 @@ class _Laplace:
             first,
             jac=self.gradient,
             method="BFGS",
+            callback=_stop_if_run_away,
             options={"gtol": 1e-4, "maxiter": _MAX_STEPS},
         )
         return np.concatenate([np.abs(found.x[:2]), found.x[2:]])
@@ -125,7 +128,7 @@ class _Laplace:
         for halvings in range(30):
             there = modes + step / 2**halvings
             reached = self._log_joint(there, scales, fixed)
-            if reached >= value - _MODE_GAIN:
+            if reached >= value - _ROUNDING:
                 return there, reached
         return modes, value
 
@@ -134,6 +137,12 @@ class _Laplace:
         eta = fixed + self.crossed.spread(scales * modes)
         log_likelihood = (self.outcome * eta - np.logaddexp(0, eta)).sum()
         return float(log_likelihood - modes @ modes / 2)
+
+
+def _stop_if_run_away(parameters: np.ndarray) -> None:
+    """Ends a search that only follows a rising likelihood towards infinity."""
+    if np.abs(parameters).max() > _RUN_AWAY:
+        raise StopIteration
 
 
 def _without_needless(model: _Laplace, parameters: np.ndarray) -> np.ndarray:
@@ -149,20 +158,22 @@ def _without_needless(model: _Laplace, parameters: np.ndarray) -> np.ndarray:
 def _errors(model: _Laplace, best: np.ndarray) -> np.ndarray | None:
     """Standard errors of the fixed effects; None where the surface does not curve up.
 
-    Twice the inverse of the Hessian of -2 log L is the covariance of all parameters.
+    Twice the inverse of the Hessian of -2 log L is the covariance of all parameters. An SD of 0
+    stays out: the surface is even in it, so that it shares no curvature with the others.
     """
-    size = len(best)
-    steps = _HESSIAN_STEP * np.eye(size)
-    hessian = np.empty((size, size))
-    for i in range(size):
-        for j in range(i + 1):
+    free = [place for place in range(len(best)) if place > 1 or best[place] > 0]
+    steps = _HESSIAN_STEP * np.eye(len(best))[free]
+    hessian = np.empty((len(free), len(free)))
+    for i, one in enumerate(steps):
+        for j, other in enumerate(steps[: i + 1]):
             corners = (
-                model.deviance(best + steps[i] + steps[j])
-                - model.deviance(best + steps[i] - steps[j])
-                - model.deviance(best - steps[i] + steps[j])
-                + model.deviance(best - steps[i] - steps[j])
+                model.deviance(best + one + other)
+                - model.deviance(best + one - other)
+                - model.deviance(best - one + other)
+                + model.deviance(best - one - other)
             )
             hessian[i, j] = hessian[j, i] = corners / (4 * _HESSIAN_STEP**2)
     if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[0] < 1e-6:
         return None
-    return np.sqrt(np.diag(2 * np.linalg.inv(hessian)))[2:]
+    n_fixed = len(best) - 2
+    return np.sqrt(np.diag(2 * np.linalg.inv(hessian)))[-n_fixed:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from analysis.comparison.model_methods import model_methods
 from analysis.settings import StudySettings
 
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -27,6 +28,7 @@ def methods(blocks: Mapping[str, Any], settings: StudySettings) -> dict[str, dic
         "non_inferiority": _non_inferiority(blocks),
         "equivalence": _equivalence(blocks),
     }
+    entries |= model_methods(inference)
     if "left_out" not in blocks["omnibus"]:
         entries |= _omnibus(blocks, people)
     return entries

@@ -18,6 +18,7 @@ from analysis.comparison.model_rows import (
     ModelRows,
     block,
     effect,
+    exponential,
 )
 from analysis.comparison.reml import RemlFit, fit_reml
 
@@ -85,7 +86,7 @@ def _values(rows: ModelRows, found: RemlFit, effects: tuple[str, ...]) -> dict[s
             "Residual": found.residual_variance,
         },
         "reml_log_likelihood": found.log_likelihood,
-        "participant_differences_range": participant_range(rows),
+        **participant_range(rows),
     }
     return values | ({"note": _FEW} if rows.n_people <= FEW_PEOPLE else {})
 
@@ -93,17 +94,18 @@ def _values(rows: ModelRows, found: RemlFit, effects: tuple[str, ...]) -> dict[s
 def _ratio(rows: ModelRows, found: RemlFit) -> dict[str, Any]:
     """The condition's effect on a logarithm as a ratio, with its interval."""
     of_logs = effect(found.estimates[1], found.errors[1], rows.n_people - 1)
-    limits = of_logs["ci95"]
     return {
         "ratio": math.exp(of_logs["estimate"]),
-        "ratio_ci95": limits and [math.exp(limit) for limit in limits],
+        "ratio_ci95": exponential(of_logs["ci95"]),
     }
 
 
-def participant_range(rows: ModelRows) -> list[float] | None:
-    """Least and greatest difference of a participant's two means; None if nobody has both."""
+def participant_range(rows: ModelRows) -> dict[str, Any]:
+    """Least and greatest difference of a participant's two means, or why there is none."""
     first, second = rows.person_means()
-    differences = first - second
-    if np.isnan(differences).all():
-        return None
-    return [float(np.nanmin(differences)), float(np.nanmax(differences))]
+    differences = (first - second)[~np.isnan(first - second)]
+    key = "participant_differences_range"
+    if not len(differences):
+        reason = "not defined, because no participant has trials in both conditions"
+        return {key: None, "not_defined": {key: reason}}
+    return {key: [float(differences.min()), float(differences.max())]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -176,6 +177,11 @@ def effect(estimate: float, se: float, df: int) -> dict[str, Any]:
     half = float(t.ppf(0.975, df)) * se
     p = float(2 * t.sf(abs(estimate / se), df))
     return values | {"p": p, "ci95": [float(estimate - half), float(estimate + half)]}
+
+
+def exponential(limits: list[float] | None) -> list[float] | None:
+    """Limits of a logarithm as limits of a ratio; None stays None."""
+    return limits and [math.exp(limit) for limit in limits]
 
 
 def _kind(measure: Compared) -> str:

@@ -32,9 +32,9 @@ def _walk(value: Any, path: str, inherited: str) -> list[tuple[str, str]]:
     if "left_out" in value:
         return [(path, str(value["left_out"]))]
     general = str(value.get("reason") or inherited)
-    own = value.get("reasons") or {}
+    own = value.get("reasons") or value.get("not_defined") or {}
     found = []
     for key, item in value.items():
-        if key not in ("reason", "reasons"):
+        if key not in ("reason", "reasons", "not_defined"):
             found += _walk(item, f"{path}.{key}", str(own.get(key, general)))
     return found

@@ -20,6 +20,8 @@ from analysis.comparison.model_rows import CannotFit, ModelRows, check_factors, 
 _STARTS = ((1.0, 1.0), (1.0, 0.1), (0.1, 1.0), (0.1, 0.1))
 #: A scale whose loss changes the criterion by less is 0.
 _NO_LOSS = 1e-6
+#: A scale beyond it has run away: claims and participants explain everything.
+_RUN_AWAY = 1e3
 #: The share of the residual in the total variance below which the model fits exactly.
 _EXACT = 1e-10
 
@@ -114,14 +116,21 @@ def _search(profile: _Profile) -> np.ndarray:
             profile.deviance,
             start,
             method="Nelder-Mead",
+            callback=_stop_if_run_away,
             options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 2_000},
         )
         for start in _STARTS
     ]
     best = min(found, key=lambda result: result.fun)
-    if not np.isfinite(best.fun) or np.abs(best.x).max() > 1e3:
+    if not np.isfinite(best.fun) or np.abs(best.x).max() > _RUN_AWAY:
         raise CannotFit("claims and participants explain the outcomes without a residual")
     return np.abs(best.x)
+
+
+def _stop_if_run_away(scales: np.ndarray) -> None:
+    """Ends a search that only follows a rising likelihood towards infinity."""
+    if np.abs(scales).max() > _RUN_AWAY:
+        raise StopIteration
 
 
 def _without_needless(profile: _Profile, scales: np.ndarray) -> np.ndarray:
