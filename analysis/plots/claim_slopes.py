@@ -102,7 +102,7 @@ def _paint(
         _panel(axis, _pairs(claims, column), what)
         axis.set_title(label(_words(claims, column, what, contrast), 52))
         axis.set_xticks([0, 1], [label(contrast.second, 24), label(contrast.first, 24)])
-        axis.set_xlim(-0.3, 1.3)
+        axis.set_xlim(-0.45, 1.45)
 
 
 def _panel(axis: Axes, pairs: pd.DataFrame, what: str) -> None:

@@ -44,10 +44,10 @@ def companions_table(document: Mapping[str, Any], contrast: Contrast) -> Table |
         "Difference",
         "95 % interval",
         "p",
-        "Effect size",
+        "Effect size, or why there is none",
     ]
     title = f"Companions of the comparison: {contrast.name}"
-    return make_table("companions", title, headings, rows, _NOTE, (1, 2))
+    return make_table("companions", title, headings, rows, _NOTE, (1, 2, 7))
 
 
 def _mcnemar(
@@ -59,7 +59,7 @@ def _mcnemar(
         head = [UNITS[key], "exact McNemar; Bonett–Price interval", _BY["claim"][1]]
         if not isinstance(found, Mapping) or found.get("mcnemar_exact_p") is None:
             reason = reason_of(document, f"{BLOCK}.{key}", found)
-            yield [*head, "", reason, "", "", ""]
+            yield [*head, "", "", "", "", reason]
             continue
         only = [found[f"{side}_only"] for side in (contrast.first, contrast.second)]
         yield [
@@ -89,7 +89,7 @@ def _paired(document: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[l
             found = block.get(path)
             if not isinstance(found, Mapping) or found.get("mean_difference") is None:
                 reason = reason_of(document, f"{BLOCK}.{path}", found)
-                yield [UNITS[key], f"paired t over {unit}s", population, "", reason, "", "", ""]
+                yield [UNITS[key], f"paired t over {unit}s", population, "", "", "", "", reason]
                 continue
             units = counted(found[count], unit)
             d_z = found.get("d_z")
@@ -101,7 +101,9 @@ def _paired(document: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[l
                 difference_text(key, found["mean_difference"]),
                 interval_text(key, found.get("ci95")),
                 p_text(found.get("p")),
-                "" if d_z is None else f"d_z {number(d_z)}",
+                reason_of(document, f"{BLOCK}.{path}.d_z", found)
+                if d_z is None
+                else f"d_z {number(d_z)}",
             ]
             yield from _ranks(key, found, population, units)
 

@@ -19,7 +19,7 @@ _STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);line-height:1.6;overflow-wrap:break-word;
 font-family:Charter,"Bitstream Charter","Iowan Old Style","Source Serif 4",Georgia,serif}
-main{max-width:62rem;margin:0 auto;padding:2.5rem 1rem 4rem}
+main{max-width:68rem;margin:0 auto;padding:2.5rem 1rem 4rem}
 h1{font-size:1.9rem;line-height:1.25;margin:0 0 .5rem}
 h2{font-size:1.35rem;line-height:1.3;margin:2.5rem 0 .5rem}
 h3{font-size:1.05rem;line-height:1.35;margin:1.5rem 0 .5rem}

@@ -11,6 +11,7 @@ import numpy as np
 from analysis.definitions import BY_NAME, SCORABLE
 from analysis.measures import wilson
 from analysis.report.table import Table, make_table
+from analysis.report.words import number
 
 CAPTION = (
     "Rates: count/denominator, per cent, Wilson 95 % interval, which ignores that the trials of "
@@ -135,9 +136,9 @@ def _cell(document: Mapping[str, Any], block: str, condition: str, key: str, kin
         word = "shown" if at_once else "read"
         return f"{value:.2f} {word} ({spread}median {values['median_read']:g}, n = {n})"
     if kind == "mean_sufficient":
-        return f"{value:.2f} (n = {values['n_sufficient_available']})"
+        return f"{number(value)} (n = {values['n_sufficient_available']})"
     if kind == "mean":
-        return f"{value:.2f} (n = {n})"
+        return f"{number(value)} (n = {n})"
     if kind == "seconds_pooled":
         return f"{value:.1f} s ({round(n * values['mean_read'])} sentences)"
     return f"{value:.1f} s (n = {n})"

@@ -16,8 +16,8 @@ from analysis.report.methods import methods_text
 from analysis.report.models import models_table
 from analysis.report.verdict import verdicts
 from analysis.report.words import difference_text, interval, interval_text, listed, number, p_text
-from tests.analysis.builders import case_zip, study
-from tests.analysis.reports import checked, full_study
+from tests.analysis.builders import case_zip, selection_trial, study, trial, trials
+from tests.analysis.reports import checked, files, full_study, rows_of
 from tests.shared_data import needs_data
 
 CONTRAST = Contrast("ranking", "selection")
@@ -237,3 +237,9 @@ def test_learning_is_described_from_its_block() -> None:
     ]
     assert orders.note.endswith("Described only, because 3 participants are fewer than 10.")
     assert learning_table({"inference_design_set": {"left_out": "one condition"}}) is None
+
+
+def test_a_negative_mean_is_no_formula_in_the_csv_of_table_5() -> None:
+    row = trial(trial_id="t1", n_read=2, hidden_ms=5000)
+    rows = {r["measure"]: r for r in rows_of(files(trials(row, selection_trial()))["table5.csv"])}
+    assert rows["mean_reader_excess"]["ranking (sentences read)"] == "−1.00 (n = 1)"
