@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from analysis.commands import measures, power, report
+from analysis.commands import agreement, measures, power, rankers, report
 from analysis.errors import BadTable
 
 #: In the order of the help text.
@@ -14,6 +14,8 @@ COMMANDS = (
     measures,
     report,
     power,
+    agreement,
+    rankers,
 )
 
 

@@ -6,11 +6,9 @@ Keys follow statistics.md 1 to 4; None stands for what is not defined, and ``not
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis import design, inclusion
@@ -21,11 +19,9 @@ from analysis.intervals import bootstrap_intervals
 from analysis.load import Tables, check_tables
 from analysis.measures import INTERVAL_NAMES, measures_by, score_trials
 from analysis.notices import notices
+from analysis.plain import plain
 from analysis.sensitivity import sensitivity
 from analysis.settings import StudySettings
-
-#: Digits that are kept: enough for any reader, few enough to be the same on every machine.
-SIGNIFICANT_DIGITS = 12
 
 _NO_TRIAL = "not defined, because the set has no trial of this condition"
 _NONE_SCORABLE = "not defined, because the response options can score none of these trials"
@@ -114,7 +110,7 @@ def document_of(
         document["crossed_intervals"] = bootstrap_intervals(
             design_set, settings.conditions, settings.planned.seed, foldings=foldings
         )
-    document = _tidy(document)
+    document = plain(document)
     document["not_defined"] = _not_defined(document)
     if with_comparison:
         document["not_defined"] |= _not_compared(document)
@@ -189,17 +185,6 @@ def _interfaces(scored: pd.DataFrame, settings: StudySettings) -> dict[str, str 
     main = scored[scored["trial_kind"] == "main"].drop_duplicates("condition")
     seen = dict(zip(main["condition"], main["interface"].astype(str), strict=True))
     return {c: seen.get(c, settings.interfaces.get(c)) for c in settings.conditions}
-
-
-def _tidy(value: Any) -> Any:
-    """Plain values only: rounded floats, None for NaN, Python's own ints."""
-    if isinstance(value, Mapping):
-        return {str(key): _tidy(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_tidy(item) for item in value]
-    if isinstance(value, float | np.floating):
-        return None if math.isnan(value) else float(f"{value:.{SIGNIFICANT_DIGITS}g}")
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _not_defined(document: Mapping[str, Any]) -> dict[str, str]:

@@ -13,3 +13,11 @@ def add_simulated(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """``--json``."""
     parser.add_argument("--json", action="store_true", help="print the whole document as JSON")
+
+
+def whole_number(text: str) -> int:
+    """A whole number of at least 0; argparse turns the ValueError into a line on usage."""
+    value = int(text)
+    if value < 0:
+        raise ValueError(f"{text} is below 0")
+    return value

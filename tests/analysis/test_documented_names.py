@@ -1,0 +1,51 @@
+"""docs/analysis.md stays true: the names it gives exist, and take what it says they take."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.cli import COMMANDS
+
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "analysis.md").read_text(encoding="utf-8")
+CALLS = re.findall(r"`(analysis(?:\.\w+)+)\(([^)`]*)\)`", TEXT)
+NAMES = sorted(set(re.findall(r"`(analysis(?:\.\w+)+)", TEXT)))
+
+
+def named(dotted: str) -> Any:
+    """The object of a dotted name, as ``import`` and a dot find it."""
+    parts = dotted.split(".")
+    found: Any = importlib.import_module(parts[0])
+    for length, part in enumerate(parts[1:], start=2):
+        if not hasattr(found, part):
+            importlib.import_module(".".join(parts[:length]))
+        found = getattr(found, part)
+    return found
+
+
+def test_there_are_names_to_check() -> None:
+    assert len(CALLS) > 30
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_documented_name_exists(name: str) -> None:
+    named(name)
+
+
+@pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
+def test_a_documented_call_fits_its_function(name: str, arguments: str) -> None:
+    """So many positional arguments are accepted, and none that has no default is left out."""
+    given = [part.strip() for part in arguments.split(",") if part.strip()]
+    values = [part.strip('"') if part.startswith('"') else object() for part in given]
+    inspect.signature(named(name)).bind(*values)
+
+
+def test_every_command_is_documented() -> None:
+    for command in COMMANDS:
+        name = command.__name__.rsplit(".", 1)[-1]
+        assert f"python -m analysis {name} " in TEXT
