@@ -163,7 +163,9 @@ def _limitations(content: Content) -> list[str]:
 
 
 def _review(content: Content) -> list[str]:
-    return [*_some(content, "review"), *_some(content, "quality"), *_some(content, "agreement")]
+    listed = [_table(content, name) for name in ("review_items", "quality_people")]
+    nothing = "" if any(listed) else "No claim and no participant has to be looked at."
+    return [*listed, paragraph(nothing), _table(content, "agreement")]
 
 
 def _groups(content: Content) -> list[str]:

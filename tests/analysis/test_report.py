@@ -77,18 +77,35 @@ def test_the_report_shows_the_table_the_reasons_and_the_warnings(tmp_path: Path)
 @needs_data
 @pytest.mark.data
 def test_pooled_exports_keep_the_export_as_a_factor(tmp_path: Path) -> None:
-    exports = [case_zip("table5", tmp_path), case_zip("thirty_a", tmp_path)]
-    build_report(exports, tmp_path / "out")
-    document = json.loads((tmp_path / "out" / "measures.json").read_text())
-    for case in ("table5", "thirty_a"):
+    names = ["table5", "dropouts_a"]
+    exports = [read_export(case_zip(name, tmp_path)) for name in names]
+    written = report_files(names, exports)
+    document = json.loads(written["measures.json"])
+    for case in names:
         assert_agrees(document["by_export"][case]["design_set"], expected(case)["design_set"])
     pooled = document["design_set"]["ranking"]
-    assert (pooled["n_trials"], pooled["n_success"]) == (700, 94 + 521)
-    # P01 is two people: one of each export, with 40 trials each.
+    assert (pooled["n_trials"], pooled["n_success"]) == (217, 94 + 103)
+    # P01 is two people: one of each export.
     people = document["balance"]["trials_per_participant"]
-    assert people["table5:P01"] == people["thirty_a:P01"] == 40
+    assert (people["table5:P01"], people["dropouts_a:P01"]) == (40, 24)
     assert document["balance"]["cells_with_more"] == 0
-    assert len(document["slot_holders"]) == 35
+    assert len(document["slot_holders"]) == 15
+    success = {
+        row["Export"]: row["ranking"]
+        for row in rows_of(written["by_export.csv"])
+        if row["Measure"] == "Success"
+    }
+    assert success == {
+        "table5": "94/100, 94.0 % [87.5, 97.2]",
+        "dropouts_a": "103/117, 88.0 % [80.9, 92.7]",
+        "pooled": "197/217, 90.8 % [86.2, 94.0]",
+    }
+    differences = {
+        row["Export"]: row["Difference"]
+        for row in rows_of(written["comparison_by_export.csv"])
+        if row["Measure"] == "Success, points"
+    }
+    assert differences == {"table5": "20.0", "dropouts_a": "13.3"}
 
 
 @needs_data

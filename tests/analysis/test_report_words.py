@@ -14,6 +14,7 @@ from analysis.report.learning import learning_table, order_table
 from analysis.report.limitations import limitations
 from analysis.report.methods import methods_text
 from analysis.report.models import models_table
+from analysis.report.review import review_tables
 from analysis.report.verdict import verdicts
 from analysis.report.words import difference_text, interval, interval_text, listed, number, p_text
 from tests.analysis.builders import case_zip, selection_trial, study, trial, trials
@@ -243,3 +244,22 @@ def test_a_negative_mean_is_no_formula_in_the_csv_of_table_5() -> None:
     row = trial(trial_id="t1", n_read=2, hidden_ms=5000)
     rows = {r["measure"]: r for r in rows_of(files(trials(row, selection_trial()))["table5.csv"])}
     assert rows["mean_reader_excess"]["ranking (sentences read)"] == "−1.00 (n = 1)"
+
+
+@needs_data
+@pytest.mark.data
+def test_doubtful_claims_are_listed_and_agreement_is_shown(tmp_path: Path) -> None:
+    found = {table.name: table for table in review_tables(case("dropouts_a", tmp_path))}
+    assert [row[:2] for row in found["review_items"].rows] == [
+        (
+            "dr009",
+            "2 of 2 readers chose refuted without a gold set shown: is a gold set missing, or is "
+            "the claim common knowledge?",
+        )
+    ]
+    assert [row[:5] for row in found["agreement"].rows] == [
+        ("ranking", "0.593", "[0.409, 0.763]", "77.2 %", "57"),
+        ("selection", "0.640", "[0.456, 0.806]", "76.5 %", "51"),
+    ]
+    once = {table.name: table for table in review_tables(case("table5", tmp_path))}["agreement"]
+    assert all(row[1].startswith("not defined, because no claim was judged") for row in once.rows)
