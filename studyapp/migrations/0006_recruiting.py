@@ -18,7 +18,7 @@ def remove(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('studyapp', '0004_sitting'),
+        ('studyapp', '0005_results'),
     ]
 
     operations = [
