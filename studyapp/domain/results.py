@@ -58,13 +58,15 @@ def live_document(study: Study, include_simulated: bool = False) -> dict[str, An
     return build_document(_checked(data), include_simulated)
 
 
-def results_content(study: Study, data: Data, include_simulated: bool = False) -> dict[str, Any]:
+def results_content(
+    study: Study, data: Data, include_simulated: bool = False, with_comparison: bool = True
+) -> dict[str, Any]:
     """What the results page shows, as plain values for JSON.
 
     ``message`` alone without a trial; else ``headings`` and ``rows`` of Table 5 with its
     ``caption``, ``comparison`` (see ``_comparison``), ``n_trials`` and ``n_available`` (trials of
     the two sets), ``notices``, ``balance``, ``left_out`` (reason and number), ``items`` and
-    ``people`` (see ``_listed``).
+    ``people`` (see ``_listed``). Without the comparison, which takes most of the time, it is None.
     Raises ValueError when the data contradict themselves.
     """
     if data.trials is None:
@@ -77,14 +79,14 @@ def results_content(study: Study, data: Data, include_simulated: bool = False) -
 
     tables = _checked(data)
     scored = scored_trials(tables)
-    document = document_of(scored, tables.settings, include_simulated)
+    document = document_of(scored, tables.settings, include_simulated, with_comparison)
     reasons = exclusion_reasons(scored, include_simulated=include_simulated)
     design_set = scored[(reasons == "").to_numpy()]
     return {
         "headings": table5_headings(document),
         "rows": [asdict(row) for row in table5(document)],
         "caption": CAPTION,
-        "comparison": _comparison(document),
+        "comparison": _comparison(document) if with_comparison else None,
         "n_trials": document["n_design_set"],
         "n_available": document["n_available_set"],
         "notices": document["notices"],

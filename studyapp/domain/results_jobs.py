@@ -7,7 +7,7 @@ a result compares that with the data as they are now.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -33,7 +33,8 @@ from studyapp.models import ResultsJob, Study
 
 logger = logging.getLogger(__name__)
 
-#: Measures of fewer trials are worked out in the request when no worker answers.
+#: Measures of fewer trials are worked out in the request when no worker answers, but for the
+#: comparison: its seconds of computing would slow down the pages of participants.
 SMALL = 2000
 
 ENDED = (JobState.DONE, JobState.FAILED)
@@ -61,6 +62,11 @@ class Results:
         )
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the last result was made in a request, without the comparison."""
+        return bool(self.content) and (self.content or {}).get("comparison", {}) is None
+
+    @property
     def is_under_way(self) -> bool:
         """Whether a job waits or runs."""
         return self.job is not None and self.job.state not in ENDED
@@ -72,26 +78,29 @@ class Results:
 
 def look(study: Study, kind: str, with_simulated: bool = False) -> Results:
     """How far a result is; rings again for a job that was left behind, and asks for nothing new."""
-    now = data_version(study, with_simulated)
-    return _settled(_row(study, kind, with_simulated), now)
+    return _settled(_found(study, kind, with_simulated))
 
 
 def ask(study: Study, kind: str, with_simulated: bool = False) -> Results:
-    """The result of the data as they are now: queued unless it is there, or has failed for them."""
-    now = data_version(study, with_simulated)
-    job = _row(study, kind, with_simulated) or _created(study, kind, with_simulated, now)
-    if job.state in ENDED and now.token not in (job.version, job.asked_version):
-        _queue(job, asked_version=now.token)
-    return _settled(job, now)
+    """The result of the data as they are now: queued unless it is there, or has failed for them.
+
+    A partial one is made anew once a worker answers.
+    """
+    found = _found(study, kind, with_simulated)
+    job = found.job or _created(study, kind, with_simulated, found.now)
+    is_new = found.now.token not in (job.version, job.asked_version)
+    if job.state in ENDED and (is_new or (found.is_partial and found.is_answered)):
+        _queue(job, asked_version=found.now.token)
+    return _settled(replace(found, job=job))
 
 
 def build(study: Study, kind: str, with_simulated: bool = False) -> Results:
     """The result once more, also when it is there or has failed."""
-    now = data_version(study, with_simulated)
-    job = _row(study, kind, with_simulated) or _created(study, kind, with_simulated, now)
+    found = _found(study, kind, with_simulated)
+    job = found.job or _created(study, kind, with_simulated, found.now)
     if job.state in ENDED:
-        _queue(job, asked_version=now.token)
-    return _settled(job, now)
+        _queue(job, asked_version=found.now.token)
+    return _settled(replace(found, job=job))
 
 
 def forget(study: Study) -> None:
@@ -104,8 +113,10 @@ def forget(study: Study) -> None:
     results_report.delete_files(study)
 
 
-def _row(study: Study, kind: str, with_simulated: bool) -> ResultsJob | None:
-    return ResultsJob.objects.filter(study=study, kind=kind, with_simulated=with_simulated).first()
+def _found(study: Study, kind: str, with_simulated: bool) -> Results:
+    """The row as it is, the version of the data, whether a worker answers: three queries."""
+    rows = ResultsJob.objects.filter(study=study, kind=kind, with_simulated=with_simulated)
+    return Results(rows.first(), data_version(study, with_simulated), worker_answers())
 
 
 def _created(study: Study, kind: str, with_simulated: bool, now: DataVersion) -> ResultsJob:
@@ -131,20 +142,22 @@ def _queue(job: ResultsJob, *, asked_version: str) -> None:
     job.refresh_from_db()
 
 
-def _settled(job: ResultsJob | None, now: DataVersion) -> Results:
+def _settled(found: Results) -> Results:
     """Ring for a waiting job; without a worker, do a small one here."""
-    is_answered = worker_answers()
+    job = found.job
     if job is None or job.state in ENDED:
-        return Results(job, now, is_answered)
+        return found
     problems: list[str] = []
-    if not is_answered and job.kind == ResultsKind.MEASURES and now.n_trials < SMALL:
-        run_job(job.pk)
+    is_small = job.kind == ResultsKind.MEASURES and found.now.n_trials < SMALL
+    if is_small and not found.is_answered:
+        run_job(job.pk, with_comparison=False)
     else:
         try:
             ring_due(ResultsJob.objects.filter(pk=job.pk))
         except BrokerAway as error:
             problems = error.problems
-    return Results(ResultsJob.objects.filter(pk=job.pk).first(), now, is_answered, tuple(problems))
+    job = ResultsJob.objects.filter(pk=job.pk).first()
+    return replace(found, job=job, problems=tuple(problems))
 
 
 def ring_due(jobs: Any = None) -> int:
@@ -180,7 +193,7 @@ def _ring(job_id: int, now: datetime) -> int:
 # ---- running -------------------------------------------------------------------------------------
 
 
-def run_job(job_id: int) -> bool:
+def run_job(job_id: int, *, with_comparison: bool = True) -> bool:
     """Take the job, work its result out and store it; False for a second delivery or a failure."""
     lease = take(ResultsJob, job_id)
     if lease is None:
@@ -191,7 +204,7 @@ def run_job(job_id: int) -> bool:
             if job.kind == ResultsKind.REPORT:
                 return _make_report(lease, job)
             data = read_data(job.study, job.with_simulated)
-            content = results_content(job.study, data, job.with_simulated)
+            content = results_content(job.study, data, job.with_simulated, with_comparison)
             return store_result(lease, data.version, content)
         except (ValueError, StudyError) as error:
             return fail_job(lease, str(error))

@@ -178,10 +178,28 @@ def test_results_with_and_without_simulated_runs_are_kept_apart(
     assert [content and content["n_trials"] for content in contents] == [4, 8]
 
 
-def test_without_a_worker_a_small_study_is_computed_at_once(study: Study, bells: list[int]) -> None:
+def test_without_a_worker_a_small_study_is_computed_at_once_but_for_the_comparison(
+    study: Study, bells: list[int]
+) -> None:
     finish(study)
     done = results_jobs.ask(study, MEASURES)
-    assert (done.is_current, done.is_under_way, bells) == (True, False, [])
+    assert (done.is_current, done.is_partial, done.is_under_way, bells) == (True, True, False, [])
+    assert not results_jobs.ask(study, MEASURES).is_under_way
+    progress.note_presence("worker")
+    assert results_jobs.ask(study, MEASURES).is_under_way
+    assert results_jobs.run_job(bells[0])
+    whole = results_jobs.ask(study, MEASURES)
+    assert (whole.is_current, whole.is_partial, whole.is_under_way) == (True, False, False)
+    assert whole.content is not None
+    assert done.content is not None
+    assert whole.content["comparison"]["rows"]
+    assert whole.content | {"comparison": None} == done.content
+
+
+def test_without_a_worker_a_study_without_trials_is_no_partial_result(study: Study) -> None:
+    assert results_jobs.ask(study, MEASURES).content is not None
+    progress.note_presence("worker")
+    assert not results_jobs.ask(study, MEASURES).is_under_way
 
 
 def test_without_a_worker_a_large_study_and_every_report_wait(

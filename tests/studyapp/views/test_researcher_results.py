@@ -138,6 +138,19 @@ def test_the_page_has_every_part_and_works_without_javascript(client: Client, an
     assert not is_polling(html)
 
 
+def test_the_comparison_is_left_to_a_worker(client: Client, ann: Any) -> None:
+    study = factories.open_study(owner=ann)
+    finish(factories.joined(study))
+    assert "is left to a worker; none answers" in measures(client, study)
+    progress.note_presence("worker")
+    measures(client, study)
+    run_all()
+    html = measures(client, study)
+    assert "is left to a worker" not in html
+    assert 'aria-label="Primary comparison"' in html
+    assert "The study is running. These tests assume" in html
+
+
 def test_a_claim_most_readers_disagree_with_is_listed_with_its_text_escaped(
     client: Client, ann: Any
 ) -> None:

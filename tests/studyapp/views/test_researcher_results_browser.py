@@ -28,7 +28,10 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     first, second = study.slots.all()
     with transaction.atomic():
         bulk.sit_all(study, [first])
-    results_jobs.ask(study, ResultsKind.MEASURES)
+    progress.note_presence("worker")
+    asked = results_jobs.ask(study, ResultsKind.MEASURES)
+    assert asked.job is not None
+    assert results_jobs.run_job(asked.job.pk)
     with transaction.atomic():
         bulk.sit_all(study, [second])
     progress.note_presence("worker")
