@@ -19,6 +19,16 @@ from analysis.report.page import report_page
 from analysis.report.table import Table
 from analysis.report.tables import table5_csv
 
+PAGE = "report.html"
+#: Where files of a kind go.
+_FOLDERS = {
+    ".csv": "tables",
+    ".tex": "tables",
+    ".md": "tables",
+    ".svg": "figures",
+    ".png": "figures",
+}
+
 
 def build_report(
     exports: Sequence[Path], out_dir: Path, *, include_simulated: bool = False
@@ -26,10 +36,11 @@ def build_report(
     """Write a study's report into ``out_dir`` and return the path of its page.
 
     Files: ``report.html`` (self-contained), ``measures.json`` (exact values), ``methods.txt``,
-    every table as ``.csv``, ``.tex`` and ``.md``, every figure as ``.svg`` and ``.png``, and
-    ``by_<column>.csv`` with all measures of every breakdown. The same exports give the same bytes.
-    Several exports are pooled and shown one by one as well. Raises BadTable for a bad export, and
-    for exports that cannot be pooled; nothing is written then.
+    every table as ``.csv``, ``.tex`` and ``.md`` and ``by_<column>.csv`` with all measures of every
+    breakdown in ``tables/``, every figure as ``.svg`` and ``.png`` in ``figures/``. The same
+    exports give the same bytes. The page comes last: where it is, the report is whole. Several
+    exports are pooled and shown one by one as well. Raises BadTable for a bad export, and for
+    exports that cannot be pooled; nothing is written then.
     """
     if not exports:
         raise BadTable("no export given; name at least one EXPORT.zip")
@@ -37,22 +48,34 @@ def build_report(
     tables = [read_export(path) for path in bar]
     files = report_files([path.stem for path in exports], tables, include_simulated)
     try:
-        out_dir.mkdir(parents=True, exist_ok=True)
-        for name, file in files.items():
-            (out_dir / name).write_bytes(file)
+        return _write(files, out_dir)
     except OSError as error:
         raise BadTable(f"{out_dir}: cannot be written ({error.strerror})") from error
-    return out_dir / "report.html"
+
+
+def _write(files: dict[str, bytes], out_dir: Path) -> Path:
+    """Write the files into their folders, the page last and at one stroke; its path."""
+    page = out_dir / PAGE
+    page.unlink(missing_ok=True)
+    for name, file in files.items():
+        if name != PAGE:
+            path = out_dir / _FOLDERS.get(Path(name).suffix, "") / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file)
+    partial = page.with_suffix(".part")
+    partial.write_bytes(files[PAGE])
+    partial.replace(page)
+    return page
 
 
 def report_files(
     names: Sequence[str], exports: Sequence[Tables], include_simulated: bool = False
 ) -> dict[str, bytes]:
-    """The report's files by name (see ``build_report``)."""
+    """The report's files by name, without folders (see ``build_report``)."""
     data = report_data(names, exports, include_simulated)
     content = content_of(data)
     texts = {
-        "report.html": report_page(data, content),
+        PAGE: report_page(data, content),
         "measures.json": to_json(data.document),
         "methods.txt": "\n\n".join(content.methods) + "\n",
         **_tables(data, content),

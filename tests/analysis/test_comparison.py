@@ -259,10 +259,11 @@ def test_the_table_shows_conditions_difference_interval_and_method() -> None:
 
 
 def test_p_values_are_printed_to_three_digits() -> None:
-    assert [p_text(p) for p in (0.00099, 0.001, 0.0498, 1.0, None)] == [
+    assert [p_text(p) for p in (0.00099, 0.001, 0.0498, 0.0625, 1.0, None)] == [
         "< 0.001",
         "0.001",
         "0.050",
+        "0.063",
         "1.000",
         "",
     ]

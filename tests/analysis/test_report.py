@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,14 +43,43 @@ def table5_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return report_files(["table5"], [read_export(case_zip("table5", folder))])
 
 
+def relative_files(folder: Path) -> list[str]:
+    """Every file below a folder by its path from there, sorted."""
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+@needs_data
+@pytest.mark.data
+def test_a_report_that_cannot_be_finished_has_no_page(tmp_path: Path) -> None:
+    """Not even the page of an earlier one, whose tables are partly overwritten."""
+    export = case_zip("partial_a", tmp_path)
+    page = build_report([export], tmp_path / "out")
+    assert page.is_file()
+    shutil.rmtree(tmp_path / "out" / "figures")
+    (tmp_path / "out" / "figures").write_text("in the way")
+    with pytest.raises(BadTable, match="cannot be written"):
+        build_report([export], tmp_path / "out")
+    assert not page.exists()
+
+
 @needs_data
 @pytest.mark.data
 def test_the_report_has_the_same_bytes_and_asks_for_nothing(tmp_path: Path) -> None:
     export = case_zip("dropouts_a", tmp_path)
     first = build_report([export], tmp_path / "one")
     second = build_report([export], tmp_path / "two")
-    names = sorted(path.name for path in first.parent.iterdir())
-    assert {"report.html", "table5.csv", "measures.json", "sentences_read.svg"} <= set(names)
+    names = relative_files(first.parent)
+    assert {
+        "report.html",
+        "measures.json",
+        "methods.txt",
+        "tables/table5.csv",
+        "tables/table5.tex",
+        "figures/sentences_read.svg",
+    } <= set(names)
+    assert names == relative_files(second.parent)
     for name in names:
         assert (first.parent / name).read_bytes() == (second.parent / name).read_bytes(), name
     html = first.read_text()
@@ -69,7 +99,7 @@ def test_the_report_shows_the_table_the_reasons_and_the_warnings(tmp_path: Path)
     assert "over_read_min" in html
     assert re.search(r"withdrawn</th><td>17</td>", html)
     assert "mean number of required sentences differs" in html
-    with (tmp_path / "out" / "table5.csv").open(newline="") as stream:
+    with (tmp_path / "out" / "tables" / "table5.csv").open(newline="") as stream:
         rows = {row["measure"]: row for row in csv.DictReader(stream)}
     assert rows["success_rate"]["ranking (sentences read)"].startswith("103/117, 88.0 %")
 
