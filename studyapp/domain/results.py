@@ -74,8 +74,8 @@ def results_content(
 
     from analysis.document import document_of, scored_trials
     from analysis.inclusion import REASON_TEXTS, exclusion_reasons
+    from analysis.report.table5 import CAPTION, table5, table5_headings
     from analysis.review import item_review, quality_flags
-    from analysis.table5 import CAPTION, table5, table5_headings
 
     tables = _checked(data)
     scored = scored_trials(tables)
