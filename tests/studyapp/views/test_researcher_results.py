@@ -143,7 +143,7 @@ def test_the_comparison_is_left_to_a_worker(client: Client, ann: Any) -> None:
     finish(factories.joined(study))
     assert "is left to a worker; none answers" in measures(client, study)
     progress.note_presence("worker")
-    measures(client, study)
+    assert "The comparison takes longer; a worker is asked for it." in measures(client, study)
     run_all()
     html = measures(client, study)
     assert "is left to a worker" not in html
