@@ -17,7 +17,7 @@ from studyapp.domain.condition_check import checked_condition, refuse_frozen_con
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
-from studyapp.domain.sitting_settings import return_host, shared_settings
+from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
@@ -99,6 +99,10 @@ def opening_warnings(study: Study) -> list[str]:
         warnings.append(
             f"participants are sent back to {host} at the end: try the return address yourself"
         )
+        if not is_known_host(host):
+            warnings.append(
+                f"{host} is none of the recruiting sites we know: look for a typing error in it"
+            )
     if unscorable:
         warnings.append(
             f"claims labelled {', '.join(sorted(unscorable))} have no such answer: not scorable"

@@ -58,7 +58,7 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
         if study.is_draft:
             for name in ("order_policy", "condition_policy"):
                 setattr(study, name, policies.get(name) or getattr(study, name))
-        _check_numbers(study, n_subsets, len(claims), len(conditions))
+        check_numbers(study, n_subsets, len(claims), len(conditions))
         first_new = 1
         if not study.is_draft:
             _refuse_change_of_design(study, n_subsets, n_replications, seed)
@@ -162,7 +162,8 @@ def _describe_slots(balance: Balance, planned: list[tuple], names: list[str]) ->
         balance.first_condition[name] = first[name]
 
 
-def _check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
+def check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
+    """Raise NotReady unless n claims and m conditions make a schedule with k subsets."""
     within = study.condition_policy == ConditionPolicy.WITHIN
     try:
         latin.allowed_shifts(k, m if within else 1)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import issue_join_form, join, read_join_form
+from studyapp.domain.markdown import as_html
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import StudyState
 from studyapp.errors import BadLink, NotOpen
@@ -87,7 +88,7 @@ def declined(request: HttpRequest, study_code: str) -> HttpResponse:
     """Thanks for somebody who does not want to take part. Stores nothing."""
     study = _study(study_code)
     context = study_values(study) | {
-        "declined": with_default_texts(study.texts, study.lang)["declined"],
+        "declined": as_html(with_default_texts(study.texts, study.lang)["declined"]),
         "declined_code": study.sitting_setting("declined_code"),
     }
     return HttpResponse(render_to_string("participant/declined.html", context))
@@ -124,8 +125,8 @@ def _consent(
     key, value = PREVIEW
     context = study_values(study) | {
         "form": form,
-        "welcome": texts["welcome"],
-        "consent": texts["consent"],
+        "welcome": as_html(texts["welcome"]),
+        "consent": as_html(texts["consent"]),
         "is_preview": request.GET.get(key) == value,
         "message": message,
     }

@@ -40,6 +40,8 @@ class Card:
     is_open: bool
     missing: list[str] = field(default_factory=list)
     command: Command | None = None
+    #: The set-up page on which this is done in the browser; empty where there is none.
+    setup: str = ""
     content: Any = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -21,6 +21,15 @@ from studyapp.views.researcher_precompute import PrecomputeStatus, precompute_st
 from studyapp.views.researcher_running import OpeningStatus
 from studyapp.views.researcher_schedule import schedule_card
 from studyapp.views.researcher_words import moment, number
+
+
+#: The page that does in the browser what a card of a draft is about.
+SETUP_PAGES = {
+    "claims": "setup-claims",
+    "conditions": "setup-conditions",
+    "schedule": "setup-schedule",
+    "opening": "setup-review",
+}
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,8 @@ def study_page(
         running.measures_card(study, completed),
         running.export_card(study, claims.n, completed),
     ]
+    if study.is_draft:
+        cards = [replace(card, setup=SETUP_PAGES.get(card.anchor, "")) for card in cards]
     return StudyPage(
         cards=cards,
         next=next((NextStep(card.anchor, card.title) for card in cards if _calls(card.tone)), None),

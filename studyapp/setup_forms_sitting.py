@@ -1,0 +1,236 @@
+"""Forms of the sitting, of its end, and of what is fixed before the data come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from analysis.comparison.compared import FAMILY
+from studyapp.domain.sitting_settings import CODE_PLACE, MAX_TRIES
+from studyapp.models import Study
+from studyapp.setup_forms import SetupForm, plain_lines
+
+THREE = ["supported", "refuted", "cant_decide"]
+FOUR = ["supported", "refuted", "partially_supported", "cant_decide"]
+#: What a study stores for each choice; an empty list is filled when it opens.
+ANSWERS: dict[str, list[str]] = {"auto": [], "three": THREE, "four": FOUR}
+
+
+def _radios(label: str, choices: list[tuple[str, str]], **more: Any) -> forms.ChoiceField:
+    return forms.ChoiceField(label=label, choices=choices, widget=forms.RadioSelect, **more)
+
+
+class SittingForm(SetupForm):
+    """What lies around the main trials, and how a trial asks."""
+
+    answers = _radios(
+        "Answers offered",
+        [
+            (
+                "auto",
+                "Supported, Refuted, Can't decide; Partially supported if a claim has that label",
+            ),
+            ("three", "Supported, Refuted, Can't decide"),
+            ("four", "Supported, Refuted, Partially supported, Can't decide"),
+        ],
+    )
+    confirms_decision = forms.BooleanField(
+        label="Ask to confirm every answer",
+        required=False,
+        help_text="A slip can be undone before it counts.",
+    )
+    shows_total = forms.BooleanField(
+        label="Show how many sentences there are",
+        required=False,
+        help_text="In the one-at-a-time interface; off hides how much is left.",
+    )
+    practice_tries = forms.IntegerField(
+        label="Tries of a practice claim",
+        min_value=1,
+        max_value=MAX_TRIES,
+        help_text="A practice claim answered wrongly comes again this often at most.",
+    )
+    break_every = forms.IntegerField(
+        label="Offer a break after every … trials",
+        min_value=0,
+        max_value=10_000,
+        help_text="0 offers none.",
+    )
+    confidence = _radios(
+        "Ask how sure the participant is",
+        [
+            ("off", "No"),
+            ("optional", "Yes, may be left out"),
+            ("required", "Yes, must be answered"),
+        ],
+    )
+    reason = _radios(
+        "Ask for a reason in words", [("off", "No"), ("optional", "Yes, may be left out")]
+    )
+    allows_translation = forms.BooleanField(
+        label="Let browsers translate claims and evidence",
+        required=False,
+        help_text="Off keeps everybody reading the same words.",
+    )
+    lease_minutes = forms.IntegerField(
+        label="Minutes a place is kept without a sign of life",
+        min_value=1,
+        max_value=100_000,
+        help_text="Then it is given to somebody else; what was answered stays.",
+    )
+
+    SITTING = ("practice_tries", "break_every", "confidence", "reason", "allows_translation")
+    PLAIN = ("confirms_decision", "shows_total", "lease_minutes")
+
+    @classmethod
+    def initial_of(cls, study: Study) -> dict[str, Any]:
+        """The settings of a study, by field."""
+        chosen = [name for name, options in ANSWERS.items() if options == study.response_options]
+        return (
+            {name: study.sitting_setting(name) for name in cls.SITTING}
+            | {name: getattr(study, name) for name in cls.PLAIN}
+            | {"answers": chosen[0] if chosen else "auto"}
+        )
+
+    def changes(self) -> dict[str, Any]:
+        """What to change, named as in study.json."""
+        data = self.cleaned_data
+        return {name: data[name] for name in self.PLAIN} | {
+            "response_options": ANSWERS[data["answers"]],
+            "sitting": {name: data[name] for name in self.SITTING},
+        }
+
+
+class EndingForm(SetupForm):
+    """Codes, and the way back to where participants were recruited."""
+
+    completion_code = forms.CharField(
+        label="Completion code",
+        required=False,
+        max_length=60,
+        help_text="Shown at the end. Left empty, one is made when the study opens.",
+        widget=forms.TextInput(attrs={"class": "short", "autocomplete": "off"}),
+    )
+    return_url = forms.CharField(
+        label="Return address",
+        required=False,
+        max_length=500,
+        help_text=f"Where participants go at the end: an https address with {CODE_PLACE} where the "
+        "completion code belongs. Left empty, they stay.",
+        widget=forms.TextInput(
+            attrs={
+                "spellcheck": "false",
+                "autocapitalize": "none",
+                "placeholder": "https://app.prolific.com/submissions/complete?cc={code}",
+            }
+        ),
+    )
+    declined_code = forms.CharField(
+        label="Code for those who decline",
+        required=False,
+        max_length=60,
+        help_text="Some recruiting sites want one; may stay empty.",
+        widget=forms.TextInput(attrs={"class": "short", "autocomplete": "off"}),
+    )
+
+    def clean_completion_code(self) -> str:
+        """A code that can be kept."""
+        return str(self.checked("completion_code"))
+
+    def clean_return_url(self) -> str:
+        """An address with a place for the code."""
+        return str(self.checked("return_url", "sitting.return_url"))
+
+    def clean_declined_code(self) -> str:
+        """A code that can be kept."""
+        return str(self.checked("declined_code", "sitting.declined_code"))
+
+    def changes(self) -> dict[str, Any]:
+        """What to change, named as in study.json."""
+        data = self.cleaned_data
+        return {
+            "completion_code": data["completion_code"],
+            "sitting": {name: data[name] for name in ("return_url", "declined_code")},
+        }
+
+
+class AnalysisForm(SetupForm):
+    """What is decided before the first participant; the report prints it."""
+
+    reference_condition = forms.ChoiceField(
+        label="Reference condition",
+        required=False,
+        help_text="What the others are compared with in words; the contrast stays the first "
+        "condition minus the second.",
+    )
+    non_inferiority_margin = forms.FloatField(
+        label="Non-inferiority margin",
+        help_text="The largest loss of success that still counts as no worse, between 0 and 1: "
+        "0.1 is ten percentage points.",
+        widget=forms.NumberInput(attrs={"class": "short", "step": "any"}),
+    )
+    family = forms.MultipleChoiceField(
+        label="Family of tests",
+        required=False,
+        choices=[(measure.key, measure.label) for measure in FAMILY],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="The measures that are tested together and corrected for it. None ticked: all.",
+    )
+    time_cap_s = forms.FloatField(
+        label="Time cap",
+        required=False,
+        help_text="Seconds of active time that a trial counts for at most. Empty: no cap.",
+        widget=forms.NumberInput(attrs={"class": "short", "step": "any"}),
+    )
+    exclusion_rule = forms.CharField(
+        label="Exclusion rule",
+        required=False,
+        max_length=4000,
+        strip=True,
+        help_text="In words: which participants or trials you will leave out, and why. It is "
+        "printed; you apply it yourself.",
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+    KEPT = ("reference_condition", "family", "time_cap_s", "exclusion_rule")
+
+    def __init__(self, study: Study, *args: Any, **kwargs: Any):
+        registered = study.preregistered
+        names = list(study.conditions.order_by("position").values_list("name", flat=True))
+        stored = registered.get("reference_condition", registered.get("reference"))
+        kwargs["initial"] = {name: registered.get(name) for name in self.KEPT} | {
+            "reference_condition": stored,
+            "non_inferiority_margin": study.non_inferiority_margin,
+        }
+        super().__init__(*args, **kwargs)
+        if isinstance(stored, str) and stored not in names:
+            self.missing_reference = stored
+            kwargs["initial"]["reference_condition"] = ""
+        else:
+            self.missing_reference = ""
+        field = self.fields["reference_condition"]
+        field.choices = [("", "None"), *((name, name) for name in names)]  # type: ignore[attr-defined]
+
+    def clean_non_inferiority_margin(self) -> float:
+        """A share between 0 and 1."""
+        return float(self.checked("non_inferiority_margin"))
+
+    def clean_time_cap_s(self) -> float | None:
+        """Seconds above 0, or none."""
+        value: float | None = self.cleaned_data["time_cap_s"]
+        if value is not None and value <= 0:
+            raise forms.ValidationError("Write a number of seconds above 0, or leave it empty.")
+        return value
+
+    def changes(self) -> dict[str, Any]:
+        """What to change, named as in study.json; None takes a statement back."""
+        data = self.cleaned_data
+        stated = {name: data[name] or None for name in self.KEPT}
+        if stated["exclusion_rule"]:
+            stated["exclusion_rule"] = plain_lines(stated["exclusion_rule"])
+        return {
+            "non_inferiority_margin": data["non_inferiority_margin"],
+            # An older name of the same statement would contradict it.
+            "preregistered": stated | {"reference": None},
+        }
