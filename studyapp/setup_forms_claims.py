@@ -40,7 +40,7 @@ class ClaimsForm(SetupForm):
             (TrialKind.PRACTICE, "practice before them, with feedback"),
             (
                 TrialKind.ATTENTION,
-                "attention checks between them, where the label is expected",
+                "attention checks between them, where the label is the answer expected",
             ),
         ],
         widget=forms.RadioSelect,

@@ -88,6 +88,8 @@ def checked_questions(rows: list[QuestionRow]) -> tuple[list[dict[str, Any]], li
     others = []
     for problem in sitting_problems({"questionnaire": questions}):
         match = re.fullmatch(r"sitting\.questionnaire, number ([0-9]+): (.*)", problem, re.DOTALL)
+        if match and match[2] == "name '' is there twice":
+            continue  # it says already that a name is missing
         if match:
             rows[int(match[1]) - 1].errors.append(f"{match[2][:1].upper()}{match[2][1:]}.")
         else:

@@ -97,7 +97,7 @@ class SittingForm(SetupForm):
         """What to change, named as in study.json."""
         data = self.cleaned_data
         return {name: data[name] for name in self.PLAIN} | {
-            "response_options": ANSWERS[data["answers"]],
+            "response_options": ANSWERS[data["answers"]] or None,
             "sitting": {name: data[name] for name in self.SITTING},
         }
 

@@ -143,14 +143,18 @@ def field_problem(name: str, value: Any) -> str | None:
 def change_draft(study: Study, changes: dict[str, Any]) -> None:
     """Change settings of a draft, named as in study.json, all or nothing.
 
-    ``sitting`` and ``preregistered`` are merged with what is stored; None takes a setting out.
+    ``sitting`` and ``preregistered`` are merged with what is stored; None takes a setting out. No
+    ``response_options`` (None) leaves them to the opening.
     Raises StudyError with a line a field, NotEditable once the study has opened.
     """
     merged = {
         name: value for name, value in changes.items() if name in ("sitting", "preregistered")
     }
     given = {name: _without_none(value) for name, value in merged.items()}
-    fields, _ = check_configuration(changes | given)
+    wanted = {name: value for name, value in (changes | given).items() if value is not None}
+    fields, _ = check_configuration(wanted)
+    if "response_options" in changes:
+        fields.setdefault("response_options", [])
     with transaction.atomic():
         locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         if not locked.is_draft:

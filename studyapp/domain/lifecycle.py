@@ -101,7 +101,8 @@ def opening_warnings(study: Study) -> list[str]:
         )
         if not is_known_host(host):
             warnings.append(
-                f"{host} is none of the recruiting sites we know: look for a typing error in it"
+                f"the return address: {host} is none of the recruiting sites we know, "
+                "so look for a typing error"
             )
     if unscorable:
         warnings.append(

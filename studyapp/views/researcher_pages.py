@@ -22,7 +22,6 @@ from studyapp.views.researcher_running import OpeningStatus
 from studyapp.views.researcher_schedule import schedule_card
 from studyapp.views.researcher_words import moment, number
 
-
 #: The page that does in the browser what a card of a draft is about.
 SETUP_PAGES = {
     "claims": "setup-claims",

@@ -143,15 +143,20 @@ def _form_page(
 
 
 def _row(condition: Condition, n_stored: int, n_all: int) -> dict[str, object]:
-    params = ", ".join(f"{name}={value}" for name, value in sorted(condition.params.items()))
+    defaults = {param.name: param.default for param in METHODS[condition.method].params}
+    params = ", ".join(
+        f"{name}={value}"
+        for name, value in sorted(condition.params.items())
+        if defaults.get(name) != value
+    )
     return {
         "id": condition.pk,
         "name": condition.name,
         "fill": fill_of(condition.position),
         "interface": condition.get_interface_display(),
         "method": condition.method,
-        "model": condition.model or condition.embedder or "–",
-        "params": params or "–",
+        "model": condition.model or condition.embedder,
+        "params": params or ("default parameters" if defaults else ""),
         "stored": counted(n_stored, "stored", "stored") if n_stored else "–",
         "is_first": condition.position == 1,
         "is_last": condition.position == n_all,

@@ -11,7 +11,7 @@ from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.preview import ShownSentence, TrialPreview, first_trials
 from studyapp.enums import Interface
 from studyapp.models import Study
-from studyapp.views.researcher_setup_pages import setup_page, setup_view
+from studyapp.views.researcher_setup_pages import STEPS, setup_page, setup_view
 from studyapp.views.researcher_words import counted, listed
 
 #: Sentences of a preview; a page of sixty would hide the next condition.
@@ -27,6 +27,7 @@ STEP_OF = {
     "the number of slots": "setup-schedule",
     "no completion code": "setup-ending",
     "participants are sent": "setup-ending",
+    "the return address": "setup-ending",
     "claims labelled": "setup-sitting",
 }
 
@@ -47,12 +48,16 @@ def review(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _with_link(study: Study, text: str) -> dict[str, str]:
     """A problem, with the page on which it is solved."""
+    titles = {step.url_name: step.title for step in STEPS}
+    link = {"text": _sentence(text), "url": "", "title": ""}
     for start, url_name in STEP_OF.items():
         if text.startswith(start):
-            return {"text": _sentence(text), "url": reverse(url_name, args=[study.slug])}
-    if "ranking" in text or "selection" in text or "precompute" in text:
-        return {"text": _sentence(text), "url": reverse("study", args=[study.slug]) + "#rankings"}
-    return {"text": _sentence(text), "url": ""}
+            url = reverse(url_name, args=[study.slug])
+            return link | {"url": url, "title": titles[url_name]}
+    if "precompute" in text or "ranking" in text:
+        url = reverse("study", args=[study.slug]) + "#rankings"
+        return link | {"url": url, "title": "Rankings"}
+    return link
 
 
 def _sentence(text: str) -> str:
