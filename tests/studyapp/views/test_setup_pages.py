@@ -216,7 +216,8 @@ def test_every_step_opens_at_any_time_and_lists_the_others(
     assert response.status_code == 200
     assert all(url(draft, other.name) in page for other in STEPS)
     assert page.count('aria-current="step"') == 1
-    assert "style=" not in page and "<script>" not in page
+    assert "style=" not in page
+    assert "<script>" not in page
 
 
 # ---- who may come in -----------------------------------------------------------------------------
@@ -311,7 +312,8 @@ def test_R135_forged_posts_to_a_study_that_has_opened_change_nothing(state: str)
     for address, sent in forged:
         response = client.post(address, sent)
         assert response.status_code == 409, address
-        assert "Nothing was changed" in words(response) and "frozen" in words(response)
+        assert "Nothing was changed" in words(response)
+        assert "frozen" in words(response)
     assert picture(study) == before
 
 
@@ -321,7 +323,8 @@ def test_R135_open_runs_finish_on_the_texts_they_began_with() -> None:
     join(browser, study)
     client_of().post(url(study, "texts"), {"instructions": "Read fast."})
     page = browser.get(run_url(Enrolment.objects.get())).content.decode()
-    assert "Read slowly." in page and "Read fast." not in page
+    assert "Read slowly." in page
+    assert "Read fast." not in page
 
 
 @pytest.mark.parametrize("step", [step.name for step in STEPS])
