@@ -6,10 +6,10 @@ from analysis.document import build_document, measure_document, scored_trials, t
 from analysis.errors import BadTable
 from analysis.load import Tables, check_tables, read_export, read_files
 from analysis.measures import BREAKDOWNS, measures_by, score_trials
-from analysis.plots import sentences_read_svg
+from analysis.plots.sentences_read import sentences_read_svg
 from analysis.report import build_report
+from analysis.report.table5 import TableRow, table5, table5_headings
 from analysis.settings import StudySettings, parse_settings
-from analysis.table5 import TableRow, table5, table5_headings
 
 __all__ = [
     "BREAKDOWNS",

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,11 +21,15 @@ from analysis.typed import typed_table
 
 @dataclass(frozen=True)
 class Tables:
-    """A checked export: typed trials sorted by ``trial_id``, events (or None) and settings."""
+    """A checked export: typed trials sorted by ``trial_id``, events (or None) and settings.
+
+    ``study`` is the content of study.json that the settings were read from.
+    """
 
     trials: pd.DataFrame
     events: pd.DataFrame | None
     settings: StudySettings
+    study: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_tables(
@@ -54,7 +58,7 @@ def check_tables(
     if problems:
         raise BadTable(problems)
     typed = typed.sort_values("trial_id", kind="stable").reset_index(drop=True)
-    return Tables(typed, typed_events, settings)
+    return Tables(typed, typed_events, settings, study)
 
 
 def read_files(trials: Path, study: Path, events: Path | None = None) -> Tables:

@@ -23,8 +23,8 @@ def pool(
 
     With several exports the ids of trials and participants get the export's name in front, and so
     do study ids that occur twice; claims keep theirs. Quarters are those of each export's own
-    plan. Raises BadTable when the exports differ in conditions, interfaces, response options or
-    time cap, or share trials.
+    plan. Raises BadTable when the exports differ in conditions, interfaces, response options,
+    time cap, contrast, margin or family, or share trials.
     """
     labels = _labels(names)
     problems = [
@@ -77,5 +77,8 @@ def _differences(first: StudySettings, other: StudySettings) -> list[str]:
         "interfaces of conditions": (dict(first.interfaces), dict(other.interfaces)),
         "response_options": (sorted(first.response_options), sorted(other.response_options)),
         "preregistered.time_cap_s": (first.time_cap_s, other.time_cap_s),
+        "contrast": (first.planned.contrast, other.planned.contrast),
+        "non_inferiority_margin": (first.planned.margin, other.planned.margin),
+        "preregistered.family": (first.planned.family, other.planned.family),
     }
     return [name for name, (left, right) in pairs.items() if left != right]

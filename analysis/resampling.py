@@ -86,11 +86,13 @@ def resample(
     ``statistic`` turns the weighted sums of the parts, each of shape (draws, columns), into
     values of shape (draws, statistics), NaN where a draw gives its trials no weight; such a draw
     is replaced for that statistic alone. Returns arrays of shape (draws, statistics) and
-    (statistics,). Every statistic must be defined for the trials themselves, or this never ends.
-    Raises ValueError for fewer than 2 draws.
+    (statistics,). Raises ValueError for fewer than 2 draws, and where a statistic is not defined
+    for the trials themselves, for it might never be.
     """
     if draws < 2:
         raise ValueError(f"{draws} draws have no spread; take 2 or more")
+    if not np.isfinite(statistic([part.columns.sum(axis=0)[None] for part in parts])).all():
+        raise ValueError("a statistic is not defined for the trials themselves")
     blocks: list[np.ndarray] = []
     found: np.ndarray | int = 0
     for people, claims in design.multiplicities(seed):

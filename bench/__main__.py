@@ -20,6 +20,7 @@ from bench import (
     prompt_tokens,
     quality,
     ranking,
+    results,
     similarity,
     statistics,
 )
@@ -27,6 +28,7 @@ from bench import (
 MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
+    "results": results.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
     "metrics": metrics.measure,

@@ -52,6 +52,13 @@ class JobState(TextChoices):
     FAILED = "failed", "Failed"
 
 
+class ResultsKind(TextChoices):
+    """What a study's trials are worked out into."""
+
+    MEASURES = "measures", "Measures"
+    REPORT = "report", "Report"
+
+
 class RunKind(TextChoices):
     REAL = "real", "Real"
     PILOT = "pilot", "Pilot"
@@ -65,7 +72,17 @@ class EnrolmentState(TextChoices):
     ACTIVE = "active", "In the trials"
     COMPLETED = "completed", "Completed"
     TIMED_OUT = "timed_out", "Timed out"
+    RETURNED = "returned", "Returned"
     WITHDRAWN = "withdrawn", "Withdrawn"
+
+
+class RefusedIdKind(TextChoices):
+    """Why a recruiter id cannot be used."""
+
+    MISSING = "missing", "without an id"
+    PLACEHOLDER = "placeholder", "with a placeholder instead of an id"
+    TOO_LONG = "too_long", "with an id that is too long"
+    UNREADABLE = "unreadable", "with an id that cannot be read"
 
 
 class TrialKind(TextChoices):

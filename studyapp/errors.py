@@ -49,6 +49,28 @@ class NoFreeSlot(StudyError):
     status = 409
 
 
+class NothingLeft(NoFreeSlot):
+    """Every free place has claims that this person has met; ``run_token`` is of their last run."""
+
+    def __init__(self, run_token: str):
+        self.run_token = run_token
+        super().__init__("No place is free whose claims are all new to this person.")
+
+
+class AlreadyWithdrawn(StudyError):
+    """Whoever this is has withdrawn: the data are deleted, and no further run begins."""
+
+    status = 410
+
+
+class BadRecruiterId(StudyError):
+    """A recruiter's link without an id that can be used; ``kind`` says what is wrong with it."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        super().__init__(f"Not a recruiter id: {kind}.")
+
+
 class NotOpen(StudyError):
     """The study takes no participants now."""
 

@@ -58,3 +58,18 @@ class RunsForm(forms.Form):
         """The answer in a query string; anything odd counts as no."""
         form = cls(query)
         return form.is_valid() and form.cleaned_data["simulated"]
+
+
+class ResultsForm(RunsForm):
+    """How results are looked at: ``watch`` asks for nothing new, ``part`` is what is shown."""
+
+    watch = forms.BooleanField(required=False)
+    part = forms.ChoiceField(required=False, choices=[("", "page"), ("table", "table")])
+
+    @classmethod
+    def wanted(cls, query: Any) -> dict[str, Any]:
+        """The answers in a query string; anything odd counts as not said."""
+        form = cls(query)
+        form.is_valid()
+        nothing = {"simulated": False, "watch": False, "part": ""}
+        return nothing | form.cleaned_data

@@ -6,6 +6,8 @@ from django.urls import path
 from studyapp.forms import LoginForm
 from studyapp.views import (
     researcher,
+    researcher_power,
+    researcher_results,
     researcher_setup,
     researcher_setup_claims,
     researcher_setup_conditions,
@@ -84,7 +86,12 @@ urlpatterns = [
     path("studies/<slug:slug>/resume/", researcher.study_resume, name="study-resume"),
     path("studies/<slug:slug>/close/", researcher.study_close, name="study-close"),
     path("studies/<slug:slug>/export.zip", researcher.study_export, name="study-export"),
-    path("studies/<slug:slug>/measures/", researcher.study_measures, name="study-measures"),
+    path("studies/<slug:slug>/measures/", researcher_results.study_measures, name="study-measures"),
+    path("studies/<slug:slug>/power/", researcher_power.study_power, name="study-power"),
+    path("studies/<slug:slug>/report/", researcher_results.study_report, name="study-report"),
+    path(
+        "studies/<slug:slug>/report.zip", researcher_results.report_download, name="report-download"
+    ),
     path(
         "login/",
         LoginView.as_view(authentication_form=LoginForm, redirect_authenticated_user=True),

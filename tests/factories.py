@@ -6,7 +6,8 @@ import itertools
 from typing import Any
 
 from studyapp.domain import lifecycle, schedule
-from studyapp.domain.assignment import JoinForm, join
+from studyapp.domain.assignment import join
+from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import start_next_trial
 from studyapp.enums import Interface, JobState, RunKind, TrialKind
 from studyapp.models import (

@@ -26,6 +26,7 @@ DOCUMENTS = [
     ROOT / "docs" / "accessibility.md",
     ROOT / "docs" / "coverage.md",
     ROOT / "docs" / "deployment.md",
+    ROOT / "docs" / "faults.md",
     ROOT / "docs" / "formats.md",
     ROOT / "docs" / "rankers.md",
     ROOT / "fixtures" / "README.md",
@@ -234,6 +235,16 @@ def test_every_link_to_a_file_leads_somewhere(document: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text(encoding="utf-8"))
     missing = [link for link in links if not (document.parent / link).exists()]
     assert missing == []
+
+
+def test_every_fault_names_a_test_that_is_in_the_file_it_links_to() -> None:
+    text = (ROOT / "docs" / "faults.md").read_text(encoding="utf-8")
+    named = re.findall(r"\[`(test_\w+)`\]\(\.\./([^)]+)\)", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    n_heads = sum(set(line) <= set("| -") for line in rows)
+    assert len(named) == len(rows) - 2 * n_heads > 30
+    for name, path in named:
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
 
 
 def compose() -> dict[str, dict[str, object]]:

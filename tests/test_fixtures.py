@@ -18,6 +18,7 @@ from rankers.bm25 import BM25
 from rankers.fixed import DocumentOrder
 from rankers.formats import read_rows, to_interchange
 from rankers.metrics import aggregate, score
+from studyapp.domain.sitting_settings import sitting_problems
 from tests.shared_data import ROOT
 
 FIXTURES = ROOT / "fixtures"
@@ -35,17 +36,22 @@ FIELDS = [
 ]
 
 
-def _read_claims() -> list[dict[str, Any]]:
-    text = (FIXTURES / "demo_claims.jsonl").read_bytes().decode("utf-8")
+def _read_claims(name: str = "demo_claims.jsonl") -> list[dict[str, Any]]:
+    text = (FIXTURES / name).read_bytes().decode("utf-8")
     assert text.endswith("\n")
     return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
 
 
 CLAIMS = _read_claims()
+PRACTICE = _read_claims("demo_practice.jsonl")
+ATTENTION = _read_claims("demo_attention.jsonl")
 STUDY = json.loads((FIXTURES / "demo_study.json").read_text(encoding="utf-8"))
 README = (FIXTURES / "README.md").read_text(encoding="utf-8")
 
 each_claim = pytest.mark.parametrize("claim", CLAIMS, ids=[claim["id"] for claim in CLAIMS])
+every_claim = pytest.mark.parametrize(
+    "claim", ALL := [*CLAIMS, *PRACTICE, *ATTENTION], ids=[claim["id"] for claim in ALL]
+)
 
 
 def _gold_min_size(claim: dict[str, Any]) -> int:
@@ -122,7 +128,7 @@ def test_fields_are_those_of_the_interchange_format(claim: dict[str, Any]) -> No
     assert len(claim["titles"]) == len(claim["candidates"])
 
 
-@each_claim
+@every_claim
 def test_every_string_is_clean(claim: dict[str, Any]) -> None:
     for text in _strings(claim):
         assert text
@@ -132,7 +138,7 @@ def test_every_string_is_clean(claim: dict[str, Any]) -> None:
         assert "  " not in text
 
 
-@each_claim
+@every_claim
 def test_gold_sets_are_ascending_in_range_and_none_contains_another(claim: dict[str, Any]) -> None:
     gold_sets = claim["gold_sets"]
     assert 1 <= len(gold_sets) <= 4
@@ -174,7 +180,7 @@ def test_candidates_stand_page_by_page(claim: dict[str, Any]) -> None:
     assert 2 <= len(pages) <= 5
 
 
-@each_claim
+@every_claim
 def test_a_twin_of_a_gold_sentence_makes_a_gold_set_of_its_own(claim: dict[str, Any]) -> None:
     candidates = claim["candidates"]
     listed = {frozenset(gold_set) for gold_set in claim["gold_sets"]}
@@ -209,12 +215,44 @@ def test_word_overlap_alone_often_misses_the_evidence() -> None:
     assert misses >= len(CLAIMS) / 4
 
 
+def test_there_is_a_practice_claim_for_each_interface_with_what_is_said_afterwards() -> None:
+    assert [claim["meta"]["interface"] for claim in PRACTICE] == ["incremental", "all_at_once"]
+    assert {claim["label"] for claim in PRACTICE} == {"supported", "refuted"}
+    for claim in PRACTICE:
+        [gold_set] = claim["gold_sets"]
+        explained = claim["meta"]["explanation"]
+        # A sentence is named by its number on the page, which for practice is that of the file.
+        assert {position + 1 for position in gold_set} <= set(
+            map(int, re.findall(r"\d", explained))
+        )
+        assert len(claim["candidates"]) > max(gold_set) + 1
+
+
+def test_the_attention_check_is_answered_by_the_sentence_that_is_there_from_the_start() -> None:
+    [claim] = ATTENTION
+    assert claim["gold_sets"] == [[0]]
+    assert list(claim) == FIELDS
+
+
+def test_no_id_or_text_of_a_claim_is_there_twice() -> None:
+    for field in ("id", "claim"):
+        assert len({claim[field].casefold() for claim in ALL}) == len(ALL)
+
+
+def test_the_sitting_of_the_demo_is_one_that_a_study_takes() -> None:
+    assert sitting_problems(STUDY["sitting"]) == []
+    n_trials = 2 * len(CLAIMS) // STUDY["subsets"]
+    assert 0 < STUDY["sitting"]["break_every"] < n_trials
+    assert {"scale", "choice", "text"} == {q["kind"] for q in STUDY["sitting"]["questionnaire"]}
+
+
 def test_the_study_has_the_settings_that_create_study_reads() -> None:
     assert set(STUDY) == {
         "format_version",
         "title",
         "texts",
         "completion_code",
+        "sitting",
         "subsets",
         "replications",
         "seed",
@@ -234,7 +272,14 @@ def test_the_study_has_the_settings_that_create_study_reads() -> None:
 
 
 def test_the_study_texts_are_plain_text_in_short_paragraphs() -> None:
-    assert set(STUDY["texts"]) == {"welcome", "consent", "instructions", "completion", "contact"}
+    assert set(STUDY["texts"]) == {
+        "welcome",
+        "consent",
+        "instructions",
+        "completion",
+        "debriefing",
+        "contact",
+    }
     for name, text in STUDY["texts"].items():
         assert unicodedata.is_normalized("NFC", text)
         assert not re.search(r"[<>*#_`!]|\]\(", text), name
@@ -270,10 +315,16 @@ def test_the_guide_explains_every_field_of_the_format() -> None:
         assert f"| `{field}` |" in README
 
 
-def test_the_reader_takes_the_demo_claims_without_a_problem_or_a_notice() -> None:
-    rows = list(read_rows(FIXTURES / "demo_claims.jsonl"))
+@pytest.mark.parametrize(
+    ("name", "claims"),
+    [("demo_claims", CLAIMS), ("demo_practice", PRACTICE), ("demo_attention", ATTENTION)],
+)
+def test_the_reader_takes_the_demo_claims_without_a_problem_or_a_notice(
+    name: str, claims: list[dict[str, Any]]
+) -> None:
+    rows = list(read_rows(FIXTURES / f"{name}.jsonl"))
     assert [row for row in rows if row.problems or row.notices or row.left_out] == []
-    assert [to_interchange(row.claim) for row in rows if row.claim] == CLAIMS
+    assert [to_interchange(row.claim) for row in rows if row.claim] == claims
 
 
 def test_the_csv_example_reads_as_the_json_example() -> None:

@@ -21,7 +21,7 @@ from analysis.definitions import BY_NAME
 from analysis.document import build_document, to_json
 from analysis.inclusion import REASON_TEXTS
 from analysis.load import read_files
-from analysis.table5 import CAPTION, table5, table5_headings
+from analysis.report.table5 import CAPTION, table5, table5_headings
 
 SETS = (("design_set", "Design set (primary)"), ("available_set", "Available set"))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.comparison.compared import Compared
+from analysis.comparison.compared import FAMILY, Compared
 from analysis.inclusion import run_kinds
 
 #: A replication is one of one study and one kind of run.
@@ -16,6 +16,23 @@ CLAIM_IN_REPLICATION = [*REPLICATION, "claim_id"]
 
 #: Values equal to so many decimals are ties: sums of thirds are not exact in binary.
 TIE_DECIMALS = 12
+
+_IDS = ("study_id", "participant_id", "claim_id", "condition")
+_COLUMNS = (
+    *_IDS,
+    *("replication", "simulated", "pilot", "scorable"),
+    *dict.fromkeys(measure.column for measure in FAMILY),
+)
+
+
+def compact(trials: pd.DataFrame) -> pd.DataFrame:
+    """The columns of scored trials that a comparison reads, ids as categories: much faster.
+
+    Index and order stay; a compact table is returned as it is.
+    """
+    if tuple(trials.columns) == _COLUMNS:
+        return trials
+    return trials[list(_COLUMNS)].astype(dict.fromkeys(_IDS, "category"))
 
 
 def claim_means(
@@ -27,13 +44,13 @@ def claim_means(
     claims that no replication has under every condition. Raises ValueError for the logarithm of a
     time of 0.
     """
+    trials = compact(trials)
     rows = measure.rows_of(trials[trials["condition"].isin(conditions).to_numpy()])
-    frame = rows[["study_id", "replication", "claim_id", "condition"]].astype(object)
-    frame["run_kind"] = run_kinds(rows)
-    frame["value"] = measure.values_of(rows)
-    cells = frame.groupby([*CLAIM_IN_REPLICATION, "condition"])["value"].mean().unstack()
+    frame = rows.assign(run_kind=run_kinds(rows), value=measure.values_of(rows))
+    keys = [*CLAIM_IN_REPLICATION, "condition"]
+    cells = frame.groupby(keys, observed=True)["value"].mean().unstack()
     complete = cells.reindex(columns=list(conditions)).dropna()
-    means = complete.groupby(level="claim_id").mean().sort_index()
+    means = complete.groupby(level="claim_id", observed=True).mean().sort_index()
     return means, frame["claim_id"].nunique() - len(means)
 
 

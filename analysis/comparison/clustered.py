@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from analysis.comparison.cells import compact
 from analysis.comparison.compared import FAMILY, Compared
 from analysis.comparison.contrast import Contrast
 from analysis.comparison.reasons import ZERO_TIME, no_trial
@@ -26,21 +26,23 @@ def two_way(trials: pd.DataFrame, contrast: Contrast) -> dict[str, dict[str, Any
     with its small-sample factor); t with min(participants, claims) - 1 degrees of freedom. What
     is not defined is None, with ``reason`` or ``reasons`` beside it.
     """
-    own = contrast.trials_of(trials)
+    own = contrast.trials_of(compact(trials))
     return {measure.key: difference(own, contrast, measure) for measure in FAMILY}
 
 
 def difference(trials: pd.DataFrame, contrast: Contrast, measure: Compared) -> dict[str, Any]:
     """One measure's difference, first minus second, in the measure's own unit."""
-    rows = measure.rows_of(contrast.trials_of(trials))
+    rows = measure.rows_of(contrast.trials_of(compact(trials)))
     first = contrast.is_first(rows)
-    people = pd.factorize(rows["participant_id"])[0]
-    claims = pd.factorize(rows["claim_id"])[0]
+    people, claims = (
+        pd.factorize(rows[name].cat.codes.to_numpy(dtype=np.int64))[0]
+        for name in ("participant_id", "claim_id")
+    )
     block: dict[str, Any] = dict.fromkeys(_KEYS)
     block |= {
         "n_trials": len(rows),
-        "n_participants": len(np.unique(people)),
-        "n_claims": len(np.unique(claims)),
+        "n_participants": int(people.max(initial=-1)) + 1,
+        "n_claims": int(claims.max(initial=-1)) + 1,
     }
     absent = _absent(contrast, first)
     if absent:
@@ -68,7 +70,7 @@ def _why_no_error(
 ) -> str:
     """Why these trials give no standard error, an empty text when they do."""
     for codes, one in ((people, "participant"), (claims, "claim")):
-        if len(np.unique(codes)) < 2:
+        if not codes.any():
             return f"not defined, because all trials are of one {one}"
         if _is_confounded(codes, first):
             return (
@@ -82,26 +84,36 @@ def _why_no_error(
 
 def _is_confounded(codes: np.ndarray, first: np.ndarray) -> bool:
     """Whether nobody (or no claim) is in both conditions and one condition has a single one."""
-    sides = [set(codes[first == side].tolist()) for side in (0, 1)]
-    return min(map(len, sides)) == 1 and not sides[0] & sides[1]
+    size = int(codes.max()) + 1
+    one, other = (np.bincount(codes[first == side], minlength=size) > 0 for side in (0, 1))
+    return min(one.sum(), other.sum()) == 1 and not (one & other).any()
 
 
 def _errors(
     values: np.ndarray, first: np.ndarray, people: np.ndarray, claims: np.ndarray
 ) -> dict[str, float]:
-    """The three standard errors of the difference; NaN for a negative variance."""
-    from statsmodels.regression.linear_model import OLS
-    from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
+    """The three standard errors of the difference; NaN for a negative variance.
 
-    with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-        warnings.simplefilter("ignore")
-        fit = OLS(values, np.column_stack([np.ones(len(first)), first])).fit()
-        covariances = cov_cluster_2groups(fit, people, claims)
-        names = ("se_two_way", "se_participant", "se_claim")
-        return {
-            name: float(np.sqrt(covariance[1, 1]))
-            for name, covariance in zip(names, covariances, strict=True)
-        }
+    The two-way variance is participant plus claim minus their intersection; clusters of one trial
+    each are what HC1 is.
+    """
+    from statsmodels.regression.linear_model import OLS
+    from statsmodels.stats.sandwich_covariance import cov_cluster
+
+    fit = OLS(values, np.column_stack([np.ones(len(first)), first])).fit()
+    both = pd.factorize(people * (claims.max() + 1) + claims)[0]
+    of_people, of_claims = (cov_cluster(fit, codes)[1, 1] for codes in (people, claims))
+    is_single = both.max() + 1 == len(both)
+    of_both = (fit.cov_HC1 if is_single else cov_cluster(fit, both))[1, 1]
+    variances = {
+        "se_two_way": of_people + of_claims - of_both,
+        "se_participant": of_people,
+        "se_claim": of_claims,
+    }
+    return {
+        name: float(np.sqrt(variance)) if variance >= 0 else np.nan
+        for name, variance in variances.items()
+    }
 
 
 def _inference(

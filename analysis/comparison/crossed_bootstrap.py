@@ -12,6 +12,8 @@ from analysis.comparison.compared import FAMILY, Compared
 from analysis.comparison.contrast import Contrast
 from analysis.resampling import (
     NO_SPREAD,
+    ONE_CLAIM,
+    ONE_PARTICIPANT,
     Crossed,
     Sums,
     crossed,
@@ -93,9 +95,9 @@ def _why_not_drawn(
     design: Crossed, columns: np.ndarray, sides: tuple[np.ndarray, np.ndarray]
 ) -> str:
     """Why the difference has no resamples; empty when it has."""
-    for side in sides:
-        reason = why_not(design.people[side], design.claims[side])
-        if reason:
+    reasons = [why_not(design.people[side], design.claims[side]) for side in sides]
+    for reason in (ONE_PARTICIPANT, ONE_CLAIM):
+        if reason in reasons:
             return reason
     return NO_SPREAD if all(does_not_vary(*columns[side].T) for side in sides) else ""
 

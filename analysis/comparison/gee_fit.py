@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def fit_clustered(
         # Separated people make statsmodels warn of what the caller's guard reports.
         warnings.simplefilter("ignore")
         model = sm.GEE(outcome, columns, groups=clusters, family=family)
-        found = model.fit(cov_type="bias_reduced", ctol=1e-9)
+        found = _fitted(model)
         fitted = np.asarray(found.fittedvalues)
     if not np.isfinite(found.params).all():
         raise CannotFit("the estimates do not converge")
@@ -68,7 +69,7 @@ def fit_clustered(
     weights = fitted * (1 - fitted) if logit else np.ones(len(outcome))
     model_errors = _roots(found.cov_naive)
     corrected = None
-    if not _has_full_leverage(columns, weights, clusters):
+    if found.cov_type == "bias_reduced" and not _has_full_leverage(columns, weights, clusters):
         corrected = _without_dust(_roots(found.cov_robust_bc), model_errors)
     return ClusteredFit(
         np.asarray(found.params),
@@ -76,6 +77,14 @@ def fit_clustered(
         _without_dust(_roots(found.cov_robust), model_errors),
         corrected,
     )
+
+
+def _fitted(model: Any) -> Any:
+    """The fitted model; without the corrected error where a cluster's I - H is exactly singular."""
+    try:
+        return model.fit(cov_type="bias_reduced", ctol=1e-9)
+    except np.linalg.LinAlgError:
+        return model.fit(cov_type="robust", ctol=1e-9)
 
 
 def _roots(covariance: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ def _two_way(inference: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "library": (
             "statsmodels: regression.linear_model.OLS, "
-            "stats.sandwich_covariance.cov_cluster_2groups; scipy: stats.t"
+            "stats.sandwich_covariance.cov_cluster; scipy: stats.t"
         ),
     }
 
@@ -147,7 +147,10 @@ def _by_participant(inference: Mapping[str, Any]) -> dict[str, Any]:
             "people are independent; t: differences about normal; sign flips: differences "
             "symmetric about 0 if the conditions do not differ"
         ),
-        "library": ("scipy: stats.ttest_1samp, stats.permutation_test(permutation_type='samples')"),
+        "library": (
+            "scipy: stats.ttest_1samp, stats.permutation_test(permutation_type='samples'); "
+            "numpy above 14 people: own"
+        ),
     }
 
 

@@ -159,6 +159,8 @@ def block(
         return values | fit(model_rows(design_set, contrast, measure))
     except CannotFit as reason:
         return values | {"left_out": str(reason)}
+    except np.linalg.LinAlgError:
+        return values | {"left_out": str(CannotFit("its equations are singular for these trials"))}
 
 
 def effect(estimate: float, se: float, df: int) -> dict[str, Any]:

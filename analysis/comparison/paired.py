@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.comparison.cells import TIE_DECIMALS
+from analysis.comparison.cells import TIE_DECIMALS, compact
 from analysis.comparison.compared import LOG_ACTIVE, READ, SUCCESS, Compared
 from analysis.comparison.contrast import Contrast
 
@@ -28,10 +28,10 @@ def participant_means(
     the number of people with trials in one only. Raises ValueError for the logarithm of a time
     of 0.
     """
-    rows = measure.rows_of(contrast.trials_of(trials))
-    values = pd.Series(measure.values_of(rows), index=rows.index)
-    keys = [rows["participant_id"].astype(object), rows["condition"].astype(object)]
-    means = values.groupby(keys).mean().unstack()
+    rows = measure.rows_of(contrast.trials_of(compact(trials)))
+    frame = rows.assign(value=measure.values_of(rows))
+    keys = ["participant_id", "condition"]
+    means = frame.groupby(keys, observed=True)["value"].mean().unstack()
     complete = means.reindex(columns=[contrast.first, contrast.second]).dropna().sort_index()
     return complete, len(means) - len(complete)
 

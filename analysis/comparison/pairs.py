@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis.comparison.cells import CLAIM_IN_REPLICATION, count_replications
+from analysis.comparison.cells import CLAIM_IN_REPLICATION, compact, count_replications
 from analysis.comparison.compared import Compared
 from analysis.comparison.contrast import Contrast
 from analysis.inclusion import run_kinds
@@ -29,32 +29,40 @@ class Pairs:
 
     def values_of(self, measure: Compared) -> tuple[np.ndarray, np.ndarray]:
         """Values of the pairs whose two trials both have one; shape (pairs,) each."""
-        both = self.first.index.isin(measure.rows_of(self.first).index)
-        both &= self.second.index.isin(measure.rows_of(self.second).index)
+        both = np.ones(len(self.first), dtype=bool)
+        if measure.scorable_only:
+            both = self._scorable()
         return measure.values_of(self.first[both]), measure.values_of(self.second[both])
 
     def counts(self) -> dict[str, int]:
         """``pairs_complete``, ``pairs_scorable`` and ``pairs_repeated``."""
-        scorable = self.first["scorable"].to_numpy(bool) & self.second["scorable"].to_numpy(bool)
         return {
             "pairs_complete": len(self.first),
-            "pairs_scorable": int(scorable.sum()),
+            "pairs_scorable": int(self._scorable().sum()),
             "pairs_repeated": self.n_repeated,
         }
+
+    def _scorable(self) -> np.ndarray:
+        return self.first["scorable"].to_numpy(bool) & self.second["scorable"].to_numpy(bool)
 
 
 def claim_pairs(design_set: pd.DataFrame, contrast: Contrast) -> Pairs:
     """The pairs of scored trials, sorted by study, kind of run, replication and claim."""
-    trials = contrast.trials_of(design_set)
-    trials = trials.assign(run_kind=run_kinds(trials)).set_index(CLAIM_IN_REPLICATION)
+    trials = contrast.trials_of(compact(design_set))
+    keyed = trials.assign(run_kind=run_kinds(trials))
+    number = keyed.groupby(CLAIM_IN_REPLICATION, observed=True).ngroup().to_numpy()
     is_first = contrast.is_first(trials) == 1
-    first, second = trials[is_first], trials[~is_first]
-    repeated = first.index[first.index.duplicated()].union(second.index[second.index.duplicated()])
-    repeated = repeated.unique()
-    common = first.index.intersection(second.index).difference(repeated).sort_values()
+    size = int(number.max(initial=-1)) + 1
+    counts = [np.bincount(number[side], minlength=size) for side in (is_first, ~is_first)]
+    paired = (counts[0] == 1) & (counts[1] == 1)
+
+    def side_of(side: np.ndarray) -> pd.DataFrame:
+        kept = side & paired[number]
+        return trials[kept].iloc[np.argsort(number[kept])]
+
     return Pairs(
-        first=first.loc[common],
-        second=second.loc[common],
-        n_replications=count_replications(contrast.trials_of(design_set)),
-        n_repeated=len(repeated),
+        first=side_of(is_first),
+        second=side_of(~is_first),
+        n_replications=count_replications(trials),
+        n_repeated=int(((counts[0] > 1) | (counts[1] > 1)).sum()),
     )

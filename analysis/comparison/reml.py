@@ -68,9 +68,12 @@ class _Profile:
         self.cells = self.crossed.cells(np.ones(self.n))
 
     def deviance(self, scales: np.ndarray) -> float:
-        """-2 REML log-likelihood; infinite where the model fits exactly."""
+        """-2 REML log-likelihood; infinite where the model fits exactly or rounding decides."""
         inner, log_determinant = self._inner(scales)
-        residual = self._residual(inner)
+        try:
+            residual = self._residual(inner)
+        except np.linalg.LinAlgError:
+            return np.inf
         if residual <= _EXACT * self.products[-1, -1]:
             return np.inf
         df = self.n - self.n_effects

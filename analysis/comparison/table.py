@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from analysis.comparison.compared import BY_KEY, FAMILY, Compared
@@ -115,10 +116,11 @@ def comparison_notes(document: Mapping[str, Any]) -> list[str]:
 
 
 def p_text(p: float | None) -> str:
-    """Three decimals, or ``< 0.001``; empty for None."""
+    """Three decimals, or ``< 0.001``; empty for None. A half is rounded up: 0.0625 is 0.063."""
     if p is None:
         return ""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    rounded = Decimal(repr(float(p))).quantize(Decimal("0.001"), ROUND_HALF_UP)
+    return "< 0.001" if p < 0.001 else f"{rounded:f}"
 
 
 def difference_text(measure: Compared, value: float) -> str:

@@ -24,16 +24,69 @@
 
   const clientMs = () => (shownAt === null ? null : Math.round(performance.now() - shownAt));
 
-  /* --- Hidden and visible -------------------------------------------------------------------- */
+  /* --- Hidden and visible --------------------------------------------------------------------
+     What cannot be told now is kept in this page's memory, in order, and told with its delay as
+     soon as there is a network again: {url, kind, clock, at}. */
+  const untold = [];
+  let telling = null;
+  /* A delay of a request's usual time says nothing. */
+  const LATE_MS = 1000;
+
+  const seenData = ({ kind, clock, at }) => {
+    const data = new URLSearchParams({ kind });
+    if (clock !== null) data.set("client_ms", clock);
+    const late = Math.round(performance.now() - at);
+    if (late > LATE_MS) data.set("late_ms", late);
+    return data;
+  };
+
+  const sendSeen = async (news) => {
+    const signal = AbortSignal.timeout?.(TIMEOUT_MS);
+    const options = { method: "POST", body: seenData(news), keepalive: true, signal };
+    const answer = await fetch(news.url, options);
+    if (PASSING.includes(answer.status)) throw new Error(answer.statusText);
+  };
+
+  const tellUntold = async () => {
+    try {
+      while (untold.length > 0 && navigator.onLine) {
+        const [news] = untold;
+        await sendSeen(news);
+        untold.splice(untold.indexOf(news), 1);
+      }
+    } catch {
+      /* It stays untold until the next occasion. */
+    }
+  };
+
+  const tell = () => {
+    if (!telling && untold.length > 0) {
+      telling = tellUntold().finally(() => {
+        telling = null;
+      });
+    }
+    return telling;
+  };
+
+  const keepUntold = (news) => {
+    untold.push(news);
+    untold.sort((one, other) => one.at - other.at);
+  };
+
   const tellSeen = (kind) => {
     const url = region()?.dataset.seen;
     if (!url) return;
-    const data = new URLSearchParams({ kind });
-    if (clientMs() !== null) data.set("client_ms", clientMs());
-    if (!navigator.sendBeacon?.(url, data)) {
-      fetch(url, { method: "POST", body: data, keepalive: true }).catch(() => {});
+    const news = { url, kind, clock: clientMs(), at: performance.now() };
+    if (untold.length > 0 || !navigator.onLine) {
+      keepUntold(news);
+      tell();
+    } else {
+      /* At once, because this page may be about to be closed. */
+      sendSeen(news).catch(() => keepUntold(news));
     }
   };
+
+  window.addEventListener("online", tell);
 
   document.addEventListener("visibilitychange", () => {
     tellSeen(document.visibilityState === "hidden" ? "page_hidden" : "page_visible");
@@ -127,11 +180,14 @@
     say(`${texts.trying} `, button);
   };
 
-  const tryNow = () => {
+  const tryNow = async () => {
     if (unsaved?.state !== "waiting") return;
     clearTimeout(unsaved.timer);
     unsaved.state = "sending";
-    htmx.trigger(unsaved.form, "submit");
+    const { form } = unsaved;
+    /* What happened before comes before. */
+    if (untold.length > 0) await tell();
+    htmx.trigger(form, "submit");
   };
 
   const tryLater = () => {
@@ -243,6 +299,7 @@
     if (PASSING.includes(xhr.status)) return tryLater();
     if (!isFromStudy(xhr)) return giveUp();
     settle();
+    tell();
     if (target?.id === "run") return;
     const form = focusedForm?.isConnected ? focusedForm : inRegion("#reveal");
     returnFocus(form?.querySelector("button, .all-shown"));

@@ -3,67 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.core import signing
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from studyapp.codes import random_code
-from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
-from studyapp.errors import BadLink, NoFreeSlot, NotOpen, StalePage
-from studyapp.models import Enrolment, Participant, Slot, Study, Trial, Withdrawal
-from studyapp.models.assignment import HOLDING
-
-JOIN_SALT = "suffice.join"
-INVITATION_SALT = "suffice.invitation"
-
-
-@dataclass(frozen=True)
-class JoinForm:
-    """What a consent form carries: which study, which run it may start, and a one-time nonce."""
-
-    nonce: str
-    run_kind: str = RunKind.REAL
-    invitation: str | None = None
-
-
-def invite(study: Study, run_kind: str) -> str:
-    """A signed text that starts one run of ``run_kind``; it works once."""
-    content = {"study": study.code, "kind": run_kind, "nonce": random_code(20)}
-    return signing.dumps(content, salt=INVITATION_SALT, compress=False)
-
-
-def issue_join_form(study: Study, invitation: str | None) -> str:
-    """The hidden token of a consent form. Raises BadLink for an invitation that is not ours.
-
-    Signed instead of a cookie pair, so that it works in frames and with cookies refused, and after
-    a week; a link preview that fetches the page stores nothing.
-    """
-    form = {"study": study.code, "nonce": random_code(20), "kind": RunKind.REAL.value}
-    if invitation:
-        try:
-            invited = signing.loads(invitation, salt=INVITATION_SALT)
-        except signing.BadSignature:
-            raise BadLink(_("This invitation is not valid. Ask for a new link.")) from None
-        if invited["study"] != study.code:
-            raise BadLink(_("This invitation belongs to another study."))
-        form |= {"kind": invited["kind"], "invitation": invited["nonce"]}
-    return signing.dumps(form, salt=JOIN_SALT, compress=False)
-
-
-def read_join_form(study: Study, signed: str) -> JoinForm:
-    """The content of a consent form that this study handed out. Raises BadLink."""
-    try:
-        form = signing.loads(signed, salt=JOIN_SALT)
-    except signing.BadSignature:
-        form = {}
-    if form.get("study") != study.code:
-        raise BadLink(_("This form is not from this study. Open the study's link again."))
-    return JoinForm(form["nonce"], form["kind"], form.get("invitation"))
+from studyapp.domain import results_jobs
+from studyapp.domain.join_forms import JoinForm
+from studyapp.domain.recruiting import (
+    Recruited,
+    claims_met,
+    forget_id,
+    give_person,
+    known_id,
+    standing_run,
+)
+from studyapp.domain.seats import Seat, mark_incomplete, take_seat
+from studyapp.enums import EnrolmentState
+from studyapp.errors import BadLink, NoFreeSlot, NothingLeft, NotOpen, StalePage, StudyError
+from studyapp.models import Enrolment, Participant, Study, Withdrawal
+from studyapp.models.assignment import RUNNING
 
 
 def consent_version(study: Study) -> str:
@@ -74,8 +34,9 @@ def consent_version(study: Study) -> str:
 def join(study_code: str, form: JoinForm) -> Enrolment:
     """Create a participant and take the next free slot, in one transaction.
 
-    The same form joins once, however often it is sent. Raises NotOpen, NoFreeSlot, BadLink (an
-    invitation that was used before).
+    The same form joins once, however often it is sent, and so do all forms of one recruiter id: as
+    long as it may start no further run, it gets the run it has. Raises NotOpen, NoFreeSlot, BadLink
+    (an invitation that was used before), AlreadyWithdrawn.
     """
     with transaction.atomic():
         # The study's row is the queue: arrivals take their slots one after another.
@@ -84,25 +45,55 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
         existing = Enrolment.objects.filter(join_nonce=form.nonce).first()
         if existing is not None:
             return existing
+        if form.recruited is not None:
+            return _join_by_id(study, form, form.recruited)
         if Withdrawal.objects.filter(join_nonce=form.nonce).exists():
             raise BadLink(_("The run that began here was withdrawn. Open the study's link again."))
         if form.invitation and _is_used(form.invitation):
             raise BadLink(_("This invitation was used before. Ask for a new link."))
-        if not study.is_open:
-            raise NotOpen(_("This study takes no participants now."))
+        _refuse_unless_open(study)
         now = timezone.now()
-        slot, seat = _take_seat(study, form.run_kind, now)
-        return Enrolment.objects.create(
-            participant=Participant.objects.create(study=study),
-            slot=slot,
-            seat=seat,
-            run_kind=form.run_kind,
-            join_nonce=form.nonce,
-            invitation=form.invitation,
-            consent_version=consent_version(study),
-            consented_at=now,
-            lease_until=now + timedelta(minutes=study.lease_minutes),
-        )
+        seat = take_seat(study, form.run_kind, now)
+        return _enrol(study, form, Participant.objects.create(study=study), seat, now)
+
+
+def _join_by_id(study: Study, form: JoinForm, recruited: Recruited) -> Enrolment:
+    """The run of a recruiter id, or a new one. The caller holds the lock of the study."""
+    now = timezone.now()
+    known = known_id(study, recruited, now)
+    standing = standing_run(study, known)
+    if standing is not None:
+        return standing
+    _refuse_unless_open(study)
+    met = claims_met(known.participant_id) if known.participant_id else set()
+    try:
+        seat = take_seat(study, form.run_kind, now, avoid=met)
+    except NoFreeSlot:
+        if known.participant_id is None:
+            raise
+        raise NothingLeft(known.participant.enrolments.latest("pk").token) from None
+    return _enrol(study, form, give_person(known, recruited, study), seat, now)
+
+
+def _refuse_unless_open(study: Study) -> None:
+    if not study.is_open:
+        raise NotOpen(_("This study takes no participants now."))
+
+
+def _enrol(
+    study: Study, form: JoinForm, participant: Participant, seat: Seat, now: datetime
+) -> Enrolment:
+    return Enrolment.objects.create(
+        participant=participant,
+        slot=seat.slot,
+        seat=seat.number,
+        run_kind=form.run_kind,
+        join_nonce=form.nonce,
+        invitation=form.invitation,
+        consent_version=consent_version(study),
+        consented_at=now,
+        lease_until=now + timedelta(minutes=study.lease_minutes),
+    )
 
 
 def move_to_free_slot(token: str) -> Enrolment:
@@ -111,20 +102,16 @@ def move_to_free_slot(token: str) -> Enrolment:
     Raises NoFreeSlot when there is none, StalePage when trials were already done.
     """
     with transaction.atomic():
-        study = (
-            Study.objects.select_for_update(no_key=True, of=("self",))
-            .filter(slots__enrolments__token=token)
-            .first()
-        )
-        enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
-        if study is None or enrolment is None:
-            raise BadLink(_("This link belongs to no run of this study."))
+        study = _lock_study_of(token)
+        enrolment = _lock_enrolment(token)
         if enrolment.state != EnrolmentState.TIMED_OUT:
             return enrolment
         if enrolment.started_at is not None:
             raise StalePage("Your place in this study has expired.")
         now = timezone.now()
-        enrolment.slot, enrolment.seat = _take_seat(study, enrolment.run_kind, now)
+        met = claims_met(enrolment.participant_id, besides=enrolment.pk)
+        seat = take_seat(study, enrolment.run_kind, now, avoid=met)
+        enrolment.slot, enrolment.seat = seat.slot, seat.number
         enrolment.state = EnrolmentState.CONSENTED
         enrolment.lease_until = now + timedelta(minutes=study.lease_minutes)
         enrolment.end_reason = ""
@@ -135,17 +122,37 @@ def move_to_free_slot(token: str) -> Enrolment:
         return enrolment
 
 
+def return_run(study: Study, participant_code: str) -> Enrolment:
+    """Free the slot of somebody who gave the task back to the recruiter; the data stay, marked.
+
+    The run under way is the one meant. Raises StudyError where there is none.
+    """
+    with transaction.atomic():
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        mine = Enrolment.objects.filter(participant__code=participant_code, slot__study=study)
+        enrolment = mine.select_for_update().filter(state__in=RUNNING).first()
+        if enrolment is None:
+            raise StudyError(f"participant {participant_code!r}: has no run under way here.")
+        enrolment.state = EnrolmentState.RETURNED
+        enrolment.end_reason = "returned"
+        enrolment.ended_at = timezone.now()
+        enrolment.save(update_fields=["state", "end_reason", "ended_at"])
+        mark_incomplete(enrolment)
+        return enrolment
+
+
 def withdraw(token: str) -> None:
     """Delete everything a participant left and free the slot; only a count stays.
+
+    Results that were worked out with these data go too; the next look works them out anew.
 
     The one deliberate way of deleting events: the withdrawal row is written first and opens the
     database's guard for this enrolment alone.
     """
     with transaction.atomic():
-        # Locked by itself: a join would miss the row if its slot changed while we waited for it.
-        enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
-        if enrolment is None:
-            raise BadLink(_("This link belongs to no run of this study."))
+        # Nobody joins meanwhile, so a person's last run is the last.
+        _lock_study_of(token)
+        enrolment = _lock_enrolment(token)
         Withdrawal.objects.create(
             study=enrolment.slot.study,
             enrolment_number=enrolment.pk,
@@ -157,8 +164,30 @@ def withdraw(token: str) -> None:
         )
         participant = enrolment.participant
         enrolment.delete()
+        forget_id(participant)
         if not participant.enrolments.exists():
             participant.delete()
+        results_jobs.forget(enrolment.slot.study)
+
+
+def _lock_study_of(token: str) -> Study:
+    """The study of a run, locked. Raises BadLink."""
+    study = (
+        Study.objects.select_for_update(no_key=True, of=("self",))
+        .filter(slots__enrolments__token=token)
+        .first()
+    )
+    if study is None:
+        raise BadLink(_("This link belongs to no run of this study."))
+    return study
+
+
+def _lock_enrolment(token: str) -> Enrolment:
+    """A run, locked by itself: a join would miss the row if its slot changed while we waited."""
+    enrolment = Enrolment.objects.select_for_update().filter(token=token).first()
+    if enrolment is None:
+        raise BadLink(_("This link belongs to no run of this study."))
+    return enrolment
 
 
 def _is_used(invitation: str) -> bool:
@@ -175,64 +204,3 @@ def has_withdrawn(token: str) -> bool:
 
 def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _take_seat(study: Study, run_kind: str, now: datetime) -> tuple[Slot, int]:
-    """The first slot with a free seat for this kind of run; expired holders make room last."""
-    taken = _free_seat(study, run_kind) or _expired_seat(study, run_kind, now)
-    if taken is None:
-        raise NoFreeSlot("Every place in this study is taken. Thank you for your interest.")
-    return taken
-
-
-def _free_seat(study: Study, run_kind: str) -> tuple[Slot, int] | None:
-    slots = list(Slot.objects.filter(study=study).order_by("replication", "number"))
-    held: dict[int, set[int]] = {slot.pk: set() for slot in slots}
-    holders = Enrolment.objects.filter(
-        slot__study=study, run_kind=run_kind, state__in=HOLDING
-    ).values_list("slot_id", "seat")
-    for slot_id, seat in holders:
-        held[slot_id].add(seat)
-    for slot in slots:
-        for seat in range(1, slot.target + 1):
-            if seat not in held[slot.pk]:
-                return slot, seat
-    return None
-
-
-def _expired_seat(study: Study, run_kind: str, now: datetime) -> tuple[Slot, int] | None:
-    """A seat whose holder's lease ran out, or one whose holder withdrew while we looked."""
-    for enrolment in _expired_holds(study, run_kind, now):
-        if _release_expired(enrolment, now):
-            return enrolment.slot, enrolment.seat
-    return _free_seat(study, run_kind)
-
-
-def _expired_holds(study: Study, run_kind: str, now: datetime) -> QuerySet[Enrolment]:
-    """Holds that nobody renewed in time. Who has only the questionnaire left keeps the slot."""
-    last_trial = Trial.objects.filter(
-        enrolment=OuterRef("pk"),
-        kind=TrialKind.MAIN,
-        state=TrialState.COMPLETED,
-        position=OuterRef("slot__n_trials"),
-    )
-    return (
-        Enrolment.objects.select_related("slot")
-        .filter(slot__study=study, run_kind=run_kind, lease_until__lt=now)
-        .filter(~Exists(last_trial), state__in=(EnrolmentState.CONSENTED, EnrolmentState.ACTIVE))
-        .order_by("lease_until", "pk")
-    )
-
-
-def _release_expired(enrolment: Enrolment, now: datetime) -> bool:
-    """End an expired hold; its data stay, marked. False when the holder came back meanwhile."""
-    released = (
-        Enrolment.objects.filter(pk=enrolment.pk, lease_until__lt=now)
-        .filter(Q(state=EnrolmentState.CONSENTED) | Q(state=EnrolmentState.ACTIVE))
-        .update(state=EnrolmentState.TIMED_OUT, ended_at=now, end_reason="timed_out")
-    )
-    if released:
-        Trial.objects.filter(enrolment=enrolment, state=TrialState.OPEN).update(
-            state=TrialState.INCOMPLETE
-        )
-    return bool(released)

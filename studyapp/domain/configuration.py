@@ -11,6 +11,7 @@ from django.db import transaction
 from rankers.formats.lines import deep_text_problem, parse_json, text_problem
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.lifecycle import add_condition
+from studyapp.domain.recruiting_settings import recruiting_problems
 from studyapp.domain.sitting_settings import sitting_problems
 from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
 from studyapp.errors import NotEditable, StudyError
@@ -109,13 +110,13 @@ def check_configuration(
             continue
         if name in DESCRIPTIVE or name == "conditions":
             continue
-        if name == "sitting":
-            problems += [f"field {problem}" for problem in sitting_problems(value)]
+        if name in _SETTINGS:
+            problems += [f"field {problem}" for problem in _SETTINGS[name](value)]
             fields[name] = value
             continue
         check = _CHECKS.get(name)
         if check is None:
-            known = ", ".join(sorted([*_CHECKS, "conditions", "sitting"]))
+            known = ", ".join(sorted([*_CHECKS, *_SETTINGS, "conditions"]))
             problems.append(f"field {name}: not known; known are {known}")
             continue
         field_name, test, wanted = check
@@ -265,6 +266,8 @@ def _is_lease(value: Any) -> bool:
     return _is_count(value) and value >= 1
 
 
+#: Objects of settings, each with the function that lists what is wrong in it.
+_SETTINGS = {"sitting": sitting_problems, "recruiting": recruiting_problems}
 _CHECKS: dict[str, tuple[str, Any, str]] = {
     "title": ("title", _is_short_text, "a text of 1 to 200 characters"),
     "lang": ("lang", _is_language, "a language tag such as en, of at most 20 characters"),

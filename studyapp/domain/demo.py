@@ -13,10 +13,17 @@ from django.db import transaction
 from studyapp.domain.configuration import create_study, read_configuration
 from studyapp.domain.importing import import_claims
 from studyapp.domain.schedule import lay_out
+from studyapp.enums import TrialKind
 from studyapp.models import Study
 
 FIXTURES = Path(settings.BASE_DIR) / "fixtures"
 RESEARCHER = "researcher"
+#: The demo's files of claims and the trials they are for.
+CLAIMS = {
+    "demo_claims.jsonl": TrialKind.MAIN,
+    "demo_practice.jsonl": TrialKind.PRACTICE,
+    "demo_attention.jsonl": TrialKind.ATTENTION,
+}
 
 
 def demo_researcher() -> tuple[str, str]:
@@ -43,7 +50,8 @@ def demo_study(slug: str, title: str) -> Study:
     configuration = read_configuration(FIXTURES / "demo_study.json")
     with transaction.atomic():
         study = create_study(slug, title=title, configuration=configuration, owner_name=RESEARCHER)
-        import_claims(study, FIXTURES / "demo_claims.jsonl")
+        for name, role in CLAIMS.items():
+            import_claims(study, FIXTURES / name, role=role)
         lay_out(
             study,
             configuration["subsets"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from studyapp.codes import event_code
@@ -57,6 +57,18 @@ def append_events(
     )
     trial.n_events += len(drafts)
     trial.n_steps += sum(draft.step is not None for draft in drafts)
+
+
+def time_of_late(trial: Trial, now: datetime, late_ms: int | None) -> datetime:
+    """When something happened that a browser without a network could tell only ``late_ms`` later.
+
+    By the browser's own count of the delay, but never before what is already in the history, which
+    so stays in the order of its times.
+    """
+    if not late_ms:
+        return now
+    last: datetime = Event.objects.filter(trial=trial).latest("seq").server_at
+    return min(now, max(last, now - timedelta(milliseconds=late_ms)))
 
 
 def clean_client_ms(value: str | None) -> int | None:

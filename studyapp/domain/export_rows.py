@@ -38,6 +38,7 @@ PARTICIPANT_STATUS = {
     EnrolmentState.ACTIVE: "active",
     EnrolmentState.COMPLETED: "completed",
     EnrolmentState.TIMED_OUT: "dropped_out",
+    EnrolmentState.RETURNED: "dropped_out",
     EnrolmentState.WITHDRAWN: "withdrawn",
 }
 #: Ends by which the study's own rule leaves a person out.

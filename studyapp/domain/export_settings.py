@@ -67,6 +67,7 @@ def study_settings(study: Study) -> dict[str, Any]:
         "confirms_decision": study.confirms_decision,
         "lease_minutes": study.lease_minutes,
         "sitting": shared_settings(study.sitting),
+        "recruiting": study.recruiting,
         "non_inferiority_margin": study.non_inferiority_margin,
         "preregistered": study.preregistered,
         "texts": study.texts,

@@ -19,7 +19,7 @@ from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
 from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
 from studyapp.domain.texts import with_default_texts
-from studyapp.enums import StudyState, TrialKind
+from studyapp.enums import ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
 from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
 from studyapp.protocols.verification import default_options
@@ -59,6 +59,11 @@ def opening_problems(study: Study) -> list[str]:
     if not study.conditions.exists():
         problems.append("no condition: add one with add_condition")
     problems += _practice_problems(study)
+    if (
+        study.condition_policy == ConditionPolicy.BETWEEN
+        and study.recruiting_setting("repeats") > 1
+    ):
+        problems.append("recruiting.repeats: must be 1 where a participant has one condition only")
     problems += missing_evidence(study)
     n_planned = PlannedTrial.objects.filter(slot__study=study).count()
     if not n_planned:

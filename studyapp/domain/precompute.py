@@ -1,30 +1,33 @@
 """Precompute: run a condition's method on a claim and store the result once.
 
-The job row is the truth (queued, leased until, done, failed). A Celery message is a bell that says
-"look at this row"; it may be lost with a killed worker or ring twice. Rows whose lease ran out, and
-queued rows whose bell was lost, are found by ``ring_due`` whenever somebody looks.
+The job row is the truth and a Celery message its bell (see ``leases``). Rows whose lease ran out,
+and queued rows whose bell was lost, are found by ``ring_due`` whenever somebody looks.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.conf import settings
-from django.db import close_old_connections, connection, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 import rankers
 from rankers.method_info import GOLD, MODEL
 from rankers.registry import method_needs
-from studyapp.codes import random_code
+from studyapp.domain.leases import (
+    Lease,
+    finish,
+    kept,
+    lease_period,
+    requeue_expired,
+    storable,
+    take,
+)
 from studyapp.domain.queries import main_claims
 from studyapp.domain.responses import DatabaseStore
 from studyapp.enums import JobState
@@ -40,22 +43,6 @@ from studyapp.models import (
 )
 
 logger = logging.getLogger(__name__)
-
-#: A job whose worker died this often is failed instead of killing the next one.
-MAX_ATTEMPTS = 5
-
-
-@dataclass(frozen=True)
-class Lease:
-    """A worker's hold on a job."""
-
-    job_id: int
-    token: str
-
-
-def lease_period() -> timedelta:
-    return timedelta(seconds=settings.JOB_LEASE_SECONDS)
-
 
 # ---- queueing ------------------------------------------------------------------------------------
 
@@ -107,7 +94,7 @@ def ring_due(study: Study | None = None) -> int:
     jobs = PrecomputeJob.objects.all()
     if study is not None:
         jobs = jobs.filter(condition__study=study)
-    _requeue_expired(jobs, now)
+    requeue_expired(jobs, now)
     busy = set(
         jobs.filter(
             Q(state=JobState.LEASED, lease_until__gte=now)
@@ -124,22 +111,6 @@ def ring_due(study: Study | None = None) -> int:
         .values_list("pk", flat=True)
     )
     return _ring(due, now)
-
-
-def _requeue_expired(jobs: Any, now: datetime) -> None:
-    expired = jobs.filter(state=JobState.LEASED, lease_until__lt=now)
-    ids = list(expired.values_list("pk", flat=True))
-    if not ids:
-        return
-    fresh = {"lease_token": "", "lease_until": None}
-    mine = PrecomputeJob.objects.filter(pk__in=ids, state=JobState.LEASED, lease_until__lt=now)
-    mine.filter(n_attempts__gte=MAX_ATTEMPTS).update(
-        state=JobState.FAILED,
-        finished_at=now,
-        error=f"the worker ended without an answer {MAX_ATTEMPTS} times",
-        **fresh,
-    )
-    mine.update(state=JobState.QUEUED, rung_at=None, **fresh)
 
 
 def _ring(job_ids: Iterable[int], now: datetime) -> int:
@@ -171,7 +142,7 @@ def run_job(job_id: int) -> bool:
         return False
     job = PrecomputeJob.objects.select_related("condition", "claim").get(pk=job_id)
     started = time.monotonic()
-    with _kept(lease):
+    with kept(lease):
         try:
             result, method = _compute(job)
             return store_result(lease, job, method, result, time.monotonic() - started)
@@ -183,26 +154,8 @@ def run_job(job_id: int) -> bool:
 
 
 def take_job(job_id: int) -> Lease | None:
-    """Lease a queued (or expired) job by a guarded update, or None when it is not to be had."""
-    now = timezone.now()
-    lease = Lease(job_id, random_code(20))
-    free = Q(state=JobState.QUEUED) | Q(state=JobState.LEASED, lease_until__lt=now)
-    with transaction.atomic():
-        job = PrecomputeJob.objects.select_for_update().filter(free, pk=job_id).first()
-        if job is None:
-            return None
-        job.state = JobState.LEASED
-        job.lease_token = lease.token
-        job.lease_until = now + lease_period()
-        job.n_attempts += 1
-        job.save(update_fields=["state", "lease_token", "lease_until", "n_attempts"])
-    return lease
-
-
-def renew_lease(lease: Lease) -> bool:
-    """Hold the job for another period; False when it is no longer ours."""
-    changed = _held(lease).update(lease_until=timezone.now() + lease_period())
-    return bool(changed)
+    """Lease a queued (or expired) job, or None when it is not to be had."""
+    return take(PrecomputeJob, job_id)
 
 
 def store_result(
@@ -228,7 +181,7 @@ def store_result(
         "seconds": seconds,
     }
     with transaction.atomic():
-        if not _finish(lease, JobState.DONE):
+        if not finish(lease, JobState.DONE, raw_reply=""):
             return False
         if isinstance(result, rankers.Ranking):
             Ranking.objects.create(
@@ -245,13 +198,8 @@ def store_result(
 
 def fail_job(lease: Lease, error: str, raw_reply: str = "") -> bool:
     """End the job with the reason and the raw reply, if there was one. Returns False."""
-    _finish(lease, JobState.FAILED, error=_storable(error), raw_reply=_storable(raw_reply))
+    finish(lease, JobState.FAILED, error=storable(error), raw_reply=storable(raw_reply))
     return False
-
-
-def _storable(text: str) -> str:
-    """No database keeps half characters, and PostgreSQL no U+0000: both are written out."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
@@ -301,45 +249,3 @@ def _claim_for(job: PrecomputeJob) -> rankers.Claim:
         candidates=tuple(candidates.values_list("text", flat=True)),
         gold_sets=tuple(map(tuple, gold_sets)),
     )
-
-
-def _held(lease: Lease) -> Any:
-    return PrecomputeJob.objects.filter(
-        pk=lease.job_id, state=JobState.LEASED, lease_token=lease.token
-    )
-
-
-def _finish(lease: Lease, state: str, **fields: Any) -> bool:
-    changed = _held(lease).update(
-        state=state,
-        lease_token="",
-        lease_until=None,
-        finished_at=timezone.now(),
-        **({"error": "", "raw_reply": ""} | fields),
-    )
-    return bool(changed)
-
-
-@contextmanager
-def _kept(lease: Lease):
-    """Renew the lease from a thread of its own while the method works."""
-    done = threading.Event()
-
-    def keep() -> None:
-        while not done.wait(settings.JOB_LEASE_SECONDS / 3):
-            try:
-                if not renew_lease(lease):
-                    return
-            except Exception:
-                logger.exception("the lease of job %s could not be renewed", lease.job_id)
-            finally:
-                close_old_connections()
-        connection.close()
-
-    thread = threading.Thread(target=keep, name=f"lease-{lease.job_id}", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join(timeout=5)

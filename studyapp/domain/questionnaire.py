@@ -14,10 +14,11 @@ from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.sitting import Stage, stage_of
 from studyapp.domain.sitting_settings import MAX_ANSWER
-from studyapp.domain.trials import RUNNING, complete_run, lock_run, open_trial_of
+from studyapp.domain.trials import complete_run, lock_run, open_trial_of
 from studyapp.enums import EnrolmentState
 from studyapp.errors import BadAnswers, StalePage
 from studyapp.models import QuestionnaireAnswer
+from studyapp.models.assignment import RUNNING
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}([.,][0-9]{1,6})?")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,9}")

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.compiled import CompiledRead, update_row
-from studyapp.domain.events import Draft, append_events
+from studyapp.domain.events import Draft, append_events, time_of_late
 from studyapp.domain.practice import next_practice
 from studyapp.domain.sitting import Done, Plan, Step, done_of, plan_of
 from studyapp.domain.starting import (
@@ -29,10 +29,9 @@ from studyapp.domain.starting import (
 from studyapp.enums import EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, Slot, Trial
+from studyapp.models.assignment import RUNNING
 from studyapp.protocols import rules_for
 
-#: States in which a run may still act.
-RUNNING = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE)
 #: Most visibility events kept for one trial: a page that flickers for ever fills no disk.
 MAX_VISIBILITY_EVENTS = 2000
 
@@ -239,16 +238,23 @@ def record_decision(
 
 
 def record_visibility(
-    token: str, trial_code: str, kind: str, *, client_ms: int | None = None
+    token: str,
+    trial_code: str,
+    kind: str,
+    *,
+    client_ms: int | None = None,
+    late_ms: int | None = None,
 ) -> bool:
-    """Note that the page was hidden or seen again. Returns False where the trial is over."""
+    """Note that the page was hidden or seen again, ``late_ms`` ago where it could not say so
+    at once. Returns False where the trial is over."""
     if kind not in (EventKind.PAGE_HIDDEN, EventKind.PAGE_VISIBLE):
         raise StalePage("Unknown kind of event.")
     with transaction.atomic():
         trial = _lock_trial(token, trial_code)
         if trial.state != TrialState.OPEN or trial.n_events >= MAX_VISIBILITY_EVENTS:
             return False
-        append_events(trial, [Draft(kind)], at=timezone.now(), client_ms=client_ms)
+        at = time_of_late(trial, timezone.now(), late_ms)
+        append_events(trial, [Draft(kind)], at=at, client_ms=client_ms)
         update_row(trial, "n_events")
     return True
 

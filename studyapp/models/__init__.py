@@ -13,6 +13,8 @@ from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
 from studyapp.models.questionnaire import QuestionnaireAnswer
+from studyapp.models.recruiting import RecruiterId, RefusedId
+from studyapp.models.results import ResultsJob
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
 
@@ -29,6 +31,9 @@ __all__ = [
     "PrecomputeJob",
     "QuestionnaireAnswer",
     "Ranking",
+    "RecruiterId",
+    "RefusedId",
+    "ResultsJob",
     "Selection",
     "Slot",
     "Study",

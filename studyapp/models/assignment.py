@@ -12,6 +12,8 @@ from studyapp.models.study import Condition, Study
 
 #: States in which an enrolment keeps its slot.
 HOLDING = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE, EnrolmentState.COMPLETED)
+#: States in which an enrolment may still act.
+RUNNING = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE)
 
 
 class Subset(models.Model):
@@ -121,6 +123,11 @@ class Enrolment(models.Model):
                 fields=["slot", "run_kind", "seat"],
                 condition=Q(state__in=HOLDING),
                 name="slot_seat_held_once",
+            ),
+            models.UniqueConstraint(
+                fields=["participant"],
+                condition=Q(state__in=RUNNING),
+                name="one_run_at_a_time",
             ),
             models.CheckConstraint(name="seat_from_1", condition=Q(seat__gte=1)),
             models.CheckConstraint(

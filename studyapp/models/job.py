@@ -10,29 +10,37 @@ from studyapp.models.claim import Claim
 from studyapp.models.study import Condition
 
 
-class PrecomputeJob(models.Model):
-    """One method on one claim. This row is the truth; the broker's message is only a bell."""
+class LeasedJob(models.Model):
+    """Work that a worker takes for a while. The row is the truth; the broker's message a bell."""
 
-    condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="jobs")
-    claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="jobs")
     state = models.CharField(max_length=10, choices=JobState, default=JobState.QUEUED)
     lease_token = models.CharField(max_length=40, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     n_attempts = models.PositiveIntegerField(default=0)
     error = models.TextField(blank=True)
-    raw_reply = models.TextField(blank=True)
     #: When the bell last rang for this row.
     rung_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        abstract = True
+
+
+#: A job that runs has a lease; a condition of every table of jobs.
+RUNNING_HAS_LEASE = ~Q(state=JobState.LEASED) | (Q(lease_until__isnull=False) & ~Q(lease_token=""))
+
+
+class PrecomputeJob(LeasedJob):
+    """One method on one claim."""
+
+    condition = models.ForeignKey(Condition, on_delete=models.CASCADE, related_name="jobs")
+    claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="jobs")
+    raw_reply = models.TextField(blank=True)
+
+    class Meta:
         constraints = [
             models.UniqueConstraint(fields=["condition", "claim"], name="job_once"),
-            models.CheckConstraint(
-                name="job_leased_has_lease",
-                condition=~Q(state=JobState.LEASED)
-                | (Q(lease_until__isnull=False) & ~Q(lease_token="")),
-            ),
+            models.CheckConstraint(name="job_leased_has_lease", condition=RUNNING_HAS_LEASE),
         ]
         indexes = [models.Index(fields=["state", "lease_until"], name="job_by_state")]
 

@@ -29,6 +29,13 @@ SITTING_DEFAULTS: dict[str, Any] = {
     "allows_translation": False,
 }
 
+#: How a recruiter's links say who comes, where the study does not say otherwise: not at all.
+RECRUITING_DEFAULTS: dict[str, Any] = {
+    "id_parameter": "",
+    "other_parameters": [],
+    "repeats": 1,
+}
+
 
 class Study(models.Model):
     """One experiment: its texts and settings. Frozen when it opens."""
@@ -52,6 +59,8 @@ class Study(models.Model):
     lease_minutes = models.PositiveIntegerField(default=120)
     #: Settings of the sitting that differ from SITTING_DEFAULTS (domain/sitting_settings.py).
     sitting = models.JSONField(default=dict, blank=True)
+    #: Settings of recruiting that differ from RECRUITING_DEFAULTS (domain/recruiting_settings.py).
+    recruiting = models.JSONField(default=dict, blank=True)
     #: Claims kept for practice and for attention checks, counted when the study opens.
     n_practice = models.PositiveIntegerField(default=0)
     n_attention = models.PositiveIntegerField(default=0)
@@ -92,6 +101,10 @@ class Study(models.Model):
     def sitting_setting(self, name: str) -> Any:
         """One setting of the sitting, by default that of ``SITTING_DEFAULTS``."""
         return self.sitting.get(name, SITTING_DEFAULTS[name])
+
+    def recruiting_setting(self, name: str) -> Any:
+        """One setting of recruiting, by default that of ``RECRUITING_DEFAULTS``."""
+        return self.recruiting.get(name, RECRUITING_DEFAULTS[name])
 
     @property
     def is_draft(self) -> bool:

@@ -43,11 +43,16 @@ class Trial(models.Model):
     class Meta:
         ordering = ["enrolment", "id"]
         constraints = [
-            # A practice claim may take a second try; every other claim is met once.
             models.UniqueConstraint(
                 fields=["participant", "claim"],
-                condition=~Q(kind=TrialKind.PRACTICE),
+                condition=Q(kind=TrialKind.MAIN),
                 name="participant_meets_claim_once",
+            ),
+            # The same attention checks are in every run, and a person may have several.
+            models.UniqueConstraint(
+                fields=["enrolment", "claim"],
+                condition=Q(kind=TrialKind.ATTENTION),
+                name="run_meets_attention_claim_once",
             ),
             models.UniqueConstraint(
                 fields=["enrolment", "position"],

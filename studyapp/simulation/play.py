@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from studyapp.domain.assignment import invite
+from studyapp.domain.join_forms import invite
 from studyapp.enums import EnrolmentState, Interface, RunKind, TrialKind
 from studyapp.errors import StudyError
 from studyapp.models import Enrolment, Study, Trial

@@ -39,6 +39,7 @@ from studyapp.views.participant_state import (
     run_url,
     run_values,
     trial_region,
+    what_stays_of_an_id,
     withdrawn_region,
 )
 
@@ -159,8 +160,10 @@ def seen(request: HttpRequest, study_code: str, token: str, trial_code: str) -> 
     kind = request.POST.get("kind", "")
     if kind not in VISIBILITY_KINDS:
         raise BadAnswer(_("Nothing was stored: kind must be page_hidden or page_visible."))
-    client_ms = clean_client_ms(request.POST.get("client_ms"))
-    record_visibility(token, trial_code, kind, client_ms=client_ms)
+    client_ms, late_ms = (
+        clean_client_ms(request.POST.get(name)) for name in ("client_ms", "late_ms")
+    )
+    record_visibility(token, trial_code, kind, client_ms=client_ms, late_ms=late_ms)
     return HttpResponse(status=204)
 
 
@@ -199,6 +202,7 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
     context = run_values(enrolment) | {
         "n_answers": n_answers,
         "has_questionnaire": enrolment.questionnaire_answers.exists(),
+        "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
     }
     return region_or_page(request, Region("participant/_withdraw.html", context), PAGE)
 

@@ -17,7 +17,8 @@ from django.views.decorators.csrf import csrf_exempt
 
 from studyapp.errors import BadAnswer, BadLink, NoFreeSlot, NotOpen, StudyError
 from studyapp.views.htmx import Region, region_or_page
-from studyapp.views.participant_language import page_language, speak_of
+from studyapp.views.participant_language import page_language
+from studyapp.views.participant_values import values_of
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +103,9 @@ def participant_view(
                 logger.exception("The database did not answer a participant's request.")
                 return _come_back(request)
             finally:
-                # What a view began to speak (participant_language.py) ends with its request.
+                # What a view began to speak (participant_language.py) ends with its request; a
+                # page about a fault of ours still needs to know it.
+                request.spoken = translation.get_language()  # type: ignore[attr-defined]
                 translation.deactivate()
 
         return guarded
@@ -126,37 +129,37 @@ def _unsuitable(
 def _not_allowed(
     methods: tuple[str, ...], request: HttpRequest, study_code: str, **kwargs: str
 ) -> HttpResponse:
-    language = speak_of(study_code)
+    values = values_of(request, study_code)
     response = message_page(
         request,
         _("This address takes no such request"),
         _("Open the link you were given again. Nothing was stored."),
         status=405,
-        **language,
+        **values,
     )
     response.headers["Allow"] = ", ".join(methods)
     return response
 
 
 def _from_another_site(request: HttpRequest, study_code: str, **kwargs: str) -> HttpResponse:
-    language = speak_of(study_code)
+    values = values_of(request, study_code)
     return message_page(
         request,
         _("This request came from another site"),
         _("Nothing was stored. Open the link you were given and answer there."),
         status=403,
-        **language,
+        **values,
     )
 
 
 def _unreadable(request: HttpRequest, study_code: str, **kwargs: str) -> HttpResponse:
-    language = speak_of(study_code)
+    values = values_of(request, study_code)
     return message_page(
         request,
         _("This request cannot be read"),
         _("Nothing was stored. Open the link you were given and answer there."),
         status=400,
-        **language,
+        **values,
     )
 
 
@@ -185,7 +188,7 @@ def _answered(
 
 def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpResponse:
     """A page for an action that was refused. Only texts written for participants are shown."""
-    language = speak_of(study_code)
+    values = values_of(request, study_code)
     # A page that was only looked at is no conflict.
     status = 200 if request.method in SAFE_METHODS else error.status
     if isinstance(error, BadLink):
@@ -195,7 +198,7 @@ def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpRe
             *error.problems,
             _("Open the full link you were given again, or ask the researchers for a new one."),
             status=error.status,
-            **language,
+            **values,
         )
     if isinstance(error, NoFreeSlot):
         return message_page(
@@ -207,14 +210,14 @@ def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpRe
                 "Thank you for your interest."
             ),
             status=status,
-            **language,
+            **values,
         )
     if isinstance(error, NotOpen):
         heading = _("Not open now")
-        return message_page(request, heading, *error.problems, status=status, **language)
+        return message_page(request, heading, *error.problems, status=status, **values)
     if isinstance(error, BadAnswer):
         heading = _("Nothing was stored")
-        return message_page(request, heading, *error.problems, status=error.status, **language)
+        return message_page(request, heading, *error.problems, status=error.status, **values)
     # Other texts are for researchers: they may name claims and conditions.
     logger.error("A participant's request failed: %s", error)
     return message_page(
@@ -225,7 +228,7 @@ def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpRe
             "later."
         ),
         status=500,
-        **language,
+        **values,
     )
 
 

@@ -9,16 +9,29 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from studyapp.domain.assignment import issue_join_form, join, read_join_form
+from studyapp.domain.assignment import join
+from studyapp.domain.join_forms import issue_join_form, read_join_form
 from studyapp.domain.markdown import as_html
+from studyapp.domain.recruiting import (
+    Recruited,
+    count_refused,
+    find_id,
+    link_query,
+    note_seen,
+    read_recruited,
+    recruits_by_id,
+    standing_run,
+)
 from studyapp.domain.texts import with_default_texts
-from studyapp.enums import StudyState
-from studyapp.errors import BadLink, NotOpen
+from studyapp.enums import RefusedIdKind, StudyState
+from studyapp.errors import AlreadyWithdrawn, BadLink, BadRecruiterId, NothingLeft, NotOpen
 from studyapp.models import Enrolment, Study
 from studyapp.participant_forms import gives_consent
 from studyapp.views.htmx import Region, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
 from studyapp.views.participant_language import speak
+from studyapp.views.participant_recruited import nothing_left_region, refused_id_region
+from studyapp.views.participant_state import withdrawn_region
 from studyapp.views.participant_values import run_url, study_values
 
 COOKIE_SECONDS = 30 * 24 * 3600
@@ -38,18 +51,66 @@ NOT_OPEN = {
 
 @participant_view("GET", "HEAD")
 def welcome(request: HttpRequest, study_code: str) -> HttpResponse:
-    """The welcome and the consent form. Stores nothing; leads a known browser back to its run."""
+    """The welcome and the consent form; leads a known browser or recruiter id back to its run.
+
+    Stores nothing but when a recruiter id came first, and how often one could not be used.
+    """
     study = _study(study_code)
     invitation = request.GET.get("run")
+    if recruits_by_id(study) and invitation is None:
+        return _welcome_by_id(request, study)
     form = issue_join_form(study, invitation)
     known = _run_of_cookie(request, study)
     if known is not None and (
         invitation is None or known.invitation == read_join_form(study, form).invitation
     ):
         return HttpResponseRedirect(run_url(study.code, known.token))
+    _refuse_unless_open(study)
+    return region_or_page(request, _consent(study, form, request), PAGE)
+
+
+def _welcome_by_id(request: HttpRequest, study: Study) -> HttpResponse:
+    """The same where the link says who comes: the id counts, whatever the browser remembers."""
+    if _is_preview(request):
+        _refuse_unless_open(study)
+        return region_or_page(request, _consent(study, "", request), PAGE)
+    try:
+        recruited = read_recruited(study, request.GET)
+    except BadRecruiterId as error:
+        return _refuse_id(request, study, error.kind)
+    known = find_id(study, recruited.value)
+    try:
+        standing = standing_run(study, known) if known else None
+    except AlreadyWithdrawn:
+        return region_or_page(request, withdrawn_region(study), PAGE)
+    if standing is not None:
+        return HttpResponseRedirect(run_url(study.code, standing.token))
+    _refuse_unless_open(study)
+    if known is None and _is_opened(request):
+        note_seen(study, recruited.value)
+    form = issue_join_form(study, None, recruited)
+    return region_or_page(request, _consent(study, form, request, recruited=recruited), PAGE)
+
+
+def _refuse_id(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
+    known = _run_of_cookie(request, study) if kind == RefusedIdKind.MISSING else None
+    if known is not None:
+        return HttpResponseRedirect(run_url(study.code, known.token))
+    _refuse_unless_open(study)
+    if _is_opened(request):
+        count_refused(study, kind)
+    return region_or_page(request, refused_id_region(study, kind), PAGE)
+
+
+def _refuse_unless_open(study: Study) -> None:
     if not study.is_open:
         raise NotOpen(NOT_OPEN[StudyState(study.state)])
-    return region_or_page(request, _consent(study, form, request), PAGE)
+
+
+def _is_opened(request: HttpRequest) -> bool:
+    """Whether somebody opens the page, as far as can be told: no preview, nothing fetched ahead."""
+    purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
+    return request.method == "GET" and "prefetch" not in purpose.lower()
 
 
 @participant_view("POST")
@@ -63,11 +124,17 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
             study,
             signed,
             request,
+            recruited=form.recruited,
             message=gettext("To take part, tick the box that says you agree. Nothing was stored."),
             status=422,
         )
         return region_or_page(request, region, PAGE)
-    enrolment = join(study.code, form)
+    try:
+        enrolment = join(study.code, form)
+    except AlreadyWithdrawn:
+        return region_or_page(request, withdrawn_region(study), PAGE)
+    except NothingLeft as error:
+        return region_or_page(request, nothing_left_region(study, error.run_token), PAGE)
     response = HttpResponseRedirect(run_url(study.code, enrolment.token))
     response.status_code = 303
     # A convenience, never required: the study's plain link leads back to the run.
@@ -90,6 +157,8 @@ def declined(request: HttpRequest, study_code: str) -> HttpResponse:
     context = study_values(study) | {
         "declined": as_html(with_default_texts(study.texts, study.lang)["declined"]),
         "declined_code": study.sitting_setting("declined_code"),
+        # Who changes their mind must still be known by the id in the link.
+        "query": _query_of(request),
     }
     return HttpResponse(render_to_string("participant/declined.html", context))
 
@@ -118,16 +187,32 @@ def _run_of_cookie(request: HttpRequest, study: Study) -> Enrolment | None:
     return Enrolment.objects.filter(token=token, slot__study=study).first()
 
 
+def _is_preview(request: HttpRequest) -> bool:
+    key, value = PREVIEW
+    return request.GET.get(key) == value
+
+
+def _query_of(request: HttpRequest) -> str:
+    query = request.GET.urlencode()
+    return f"?{query}" if query else ""
+
+
 def _consent(
-    study: Study, form: str, request: HttpRequest, message: str = "", status: int = 200
+    study: Study,
+    form: str,
+    request: HttpRequest,
+    *,
+    recruited: Recruited | None = None,
+    message: str = "",
+    status: int = 200,
 ) -> Region:
     texts = with_default_texts(study.texts, study.lang)
-    key, value = PREVIEW
     context = study_values(study) | {
         "form": form,
         "welcome": as_html(texts["welcome"]),
         "consent": as_html(texts["consent"]),
-        "is_preview": request.GET.get(key) == value,
+        "is_preview": _is_preview(request),
+        "query": link_query(study, recruited) if recruited else "",
         "message": message,
     }
     return Region("participant/_consent.html", context, status)

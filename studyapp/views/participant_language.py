@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from django.conf import settings
+from django.http import HttpRequest
 from django.utils import translation
 from django.utils.html import escape, format_html_join
 from django.utils.safestring import SafeString
@@ -24,14 +24,11 @@ def speak(study: Study) -> None:
     translation.activate(interface_language(study.lang))
 
 
-def speak_of(study_code: str) -> dict[str, str]:
-    """The same for a page that knows only an address; its language values. One query.
-
-    English where there is no such study.
-    """
-    lang = Study.objects.filter(code=study_code).values_list("lang", flat=True).first()
-    translation.activate(interface_language(lang or settings.LANGUAGE_CODE))
-    return page_language(lang or settings.LANGUAGE_CODE)
+def speak_to(request: HttpRequest) -> dict[str, str]:
+    """The same where no study is known: the language that the browser asks for. Takes no query."""
+    lang = translation.get_language_from_request(request)
+    translation.activate(lang)
+    return page_language(lang)
 
 
 @lru_cache(maxsize=256)

@@ -12,11 +12,13 @@ from django.utils.translation import gettext as _
 from studyapp.domain.languages import interface_language
 from studyapp.domain.markdown import as_html
 from studyapp.domain.queries import shown_sentences
+from studyapp.domain.recruiting import recruits_by_id
 from studyapp.domain.sitting import Stage, place_of, plan_of, stage_of
 from studyapp.domain.sitting_settings import return_address, return_host
-from studyapp.domain.trials import RUNNING, open_trial_of
+from studyapp.domain.trials import open_trial_of
 from studyapp.enums import EnrolmentState, StudyState, TrialKind
 from studyapp.models import Enrolment, Study, Trial
+from studyapp.models.assignment import RUNNING
 from studyapp.protocols.verification import CONFIDENCE_SCALE, MAX_REASON
 from studyapp.views.htmx import Region
 from studyapp.views.participant_guard import message_region
@@ -57,6 +59,16 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
             _(
                 "Nothing happened for longer than the study allows, so your place was given to "
                 "somebody else. The answers you gave before are stored."
+            ),
+            _("If this is a mistake, tell the researchers."),
+            **run_values(enrolment),
+        )
+    if enrolment.state == EnrolmentState.RETURNED:
+        return message_region(
+            _("You have returned this study"),
+            _(
+                "Where you found this study it was given back, so your place was given to somebody "
+                "else. The answers you gave before are stored."
             ),
             _("If this is a mistake, tell the researchers."),
             **run_values(enrolment),
@@ -243,6 +255,16 @@ def _return_values(study: Study) -> dict[str, Any]:
     }
 
 
+def what_stays_of_an_id(study: Study) -> str:
+    """What a withdrawal leaves of a recruiter id, where the study has them; else empty."""
+    if not recruits_by_id(study):
+        return ""
+    return _(
+        "Your participant id is deleted with it. A checksum stays, from which the id cannot be "
+        "read, so that the same link does not start another run."
+    )
+
+
 def withdrawn_region(study: Study | None) -> Region:
     """What an old address says after a withdrawal."""
     return message_region(
@@ -251,6 +273,7 @@ def withdrawn_region(study: Study | None) -> Region:
             "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
             "counted."
         ),
+        *filter(None, [study and what_stays_of_an_id(study)]),
         _("You can close this page. Thank you for your time."),
         status=410,
         **(study_values(study) if study else page_language(settings.LANGUAGE_CODE)),

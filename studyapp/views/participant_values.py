@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.markdown import as_html
 from studyapp.models import Enrolment, Study
-from studyapp.views.participant_language import page_language
+from studyapp.views.participant_language import page_language, speak, speak_to
 
 #: Fixed texts, so that an address can name one without being echoed.
 NOTICES = {
@@ -44,6 +45,18 @@ def study_values(study: Study) -> dict[str, Any]:
         "contact": as_html(study.texts.get("contact", "")),
         **page_language(study.lang),
     }
+
+
+def values_of(request: HttpRequest, study_code: str) -> dict[str, Any]:
+    """What a page that knows only an address may print, in the study's language. One query.
+
+    Nothing of a study that is still a draft, and only the browser's language where there is none.
+    """
+    study = Study.objects.filter(code=study_code).first()
+    if study is None:
+        return speak_to(request)
+    speak(study)
+    return page_language(study.lang) if study.is_draft else study_values(study)
 
 
 def run_values(enrolment: Enrolment) -> dict[str, Any]:

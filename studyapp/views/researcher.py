@@ -23,7 +23,6 @@ from django.views.decorators.http import (
 from studyapp.access import researcher_only, study_or_404
 from studyapp.domain import lifecycle, precompute
 from studyapp.domain.export import export_study
-from studyapp.domain.results import LiveTable, live_table
 from studyapp.enums import StudyState
 from studyapp.errors import StudyError
 from studyapp.forms import CloseForm, RunsForm
@@ -33,7 +32,6 @@ from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_pages import next_after_precompute, study_page, study_rows
 from studyapp.views.researcher_precompute import precompute_status, ring
 from studyapp.views.researcher_running import opening_status
-from studyapp.views.researcher_words import counted
 
 # ---- pages ---------------------------------------------------------------------------------------
 
@@ -136,32 +134,7 @@ def study_close(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-# ---- measures and export -------------------------------------------------------------------------
-
-
-@require_safe
-@researcher_only
-def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
-    """The measures so far: a fragment for htmx, a page otherwise."""
-    study = study_or_404(request.user, slug)
-    with_simulated = RunsForm.wants_simulated(request.GET)
-    problems: list[str] = []
-    table = LiveTable()
-    try:
-        table = live_table(study, with_simulated)
-    except ValueError as error:  # the analysis refuses data that contradict themselves
-        problems = str(error).splitlines()
-    context = {
-        "problems": problems,
-        "study": study,
-        "table": table,
-        "n_trials": counted(table.n_trials, "trial"),
-        "with_simulated": with_simulated,
-    }
-    status = 409 if problems else 200
-    if is_htmx(request):
-        return _varying(render(request, "researcher/_measures.html", context, status=status))
-    return _varying(_page(request, "researcher/measures.html", context, status))
+# ---- export -------------------------------------------------------------------------
 
 
 @require_GET

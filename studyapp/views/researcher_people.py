@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.db.models import Max, Sum
 from django.utils import timezone
 
 from studyapp.domain.queries import run_counts, runs_of
+from studyapp.domain.recruiting import recruits_by_id, study_link
 from studyapp.enums import EnrolmentState, RunKind, StudyState, TrialState
 from studyapp.models import Enrolment, Event, Study, Trial
-from studyapp.models.assignment import HOLDING
+from studyapp.models.assignment import HOLDING, RUNNING
 from studyapp.views.researcher_card import Card, Tone
+from studyapp.views.researcher_recruiting import recruiting_content
 from studyapp.views.researcher_words import ago, counted, moment, number
-
-#: States in which a person may come back and go on.
-UNDER_WAY = (EnrolmentState.CONSENTED, EnrolmentState.ACTIVE)
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class People:
 
     @property
     def n_under_way(self) -> int:
-        return sum(self.counts[RunKind.REAL][state] for state in UNDER_WAY)
+        return sum(self.counts[RunKind.REAL][state] for state in RUNNING)
 
 
 def people_of(study: Study) -> People:
@@ -99,7 +97,8 @@ def people_card(study: Study, people: People) -> Card:
         template="researcher/_participants.html",
         is_open=not is_draft,
         content={
-            "link": f"{settings.PUBLIC_URL}/p/{study.code}/",
+            "link": study_link(study),
+            "recruiting": {} if is_draft else recruiting_content(study, timezone.now()),
             "is_draft": is_draft,
             "link_note": _link_note(study, people),
             "kinds": [kind.label for kind in _kinds(people)],
@@ -118,10 +117,9 @@ def _link_note(study: Study, people: People) -> str:
     free = people.n_seats - people.n_taken
     if free <= 0:
         return "Every place is taken. Add a cycle to the schedule to let more people in."
-    return (
-        f"{counted(free, 'place')} free. Everybody gets the same link; the consent form takes the "
-        "next free slot."
-    )
+    same = "" if recruits_by_id(study) else "Everybody gets the same link; "
+    takes = "the consent form takes the next free slot."
+    return f"{counted(free, 'place')} free. {same}{takes if same else takes.capitalize()}"
 
 
 def _kinds(people: People) -> list[RunKind]:
@@ -154,7 +152,7 @@ def _run_row(run: Enrolment, seen_at: datetime | None, now: datetime) -> RunRow:
 
 def _run_note(run: Enrolment, now: datetime) -> str:
     """What there is to know of a run under way."""
-    if run.state not in UNDER_WAY:
+    if run.state not in RUNNING:
         return ""
     if run.slot.n_trials and run.n_done >= run.slot.n_trials:
         return "all trials done, at the last questions"

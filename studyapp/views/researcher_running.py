@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.db.models import Count
+from django.urls import reverse
 
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.enums import RunKind, StudyState, TrialState
@@ -135,8 +136,9 @@ def completed_trials(study: Study) -> dict[str, int]:
 
 
 def measures_card(study: Study, completed: dict[str, int]) -> Card:
-    """The paper's table, worked out when the card is looked at."""
+    """The paper's table; while the study runs, only for who asks to see it."""
     n_real, n_simulated = completed[RunKind.REAL], completed[RunKind.SIMULATED]
+    is_running = study.state in (StudyState.OPEN, StudyState.PAUSED)
     if n_real:
         state = f"{counted(n_real, 'completed trial')}"
     elif n_simulated:
@@ -145,12 +147,17 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
         state = "No completed trials yet"
     return Card(
         anchor="measures",
-        title="Measures",
+        title="Results",
         tone=Tone.PLAIN if n_real else Tone.WAITING,
         state=state,
         template="researcher/_measures_card.html",
         is_open=bool(n_real or n_simulated),
-        content={"has_any": bool(n_real or n_simulated)},
+        content={
+            "has_any": bool(n_real or n_simulated),
+            "is_running": bool(n_real) and is_running,
+            "shows_at_once": not (n_real and is_running),
+            "address": f"{reverse('study-measures', args=[study.slug])}?part=table",
+        },
     )
 
 

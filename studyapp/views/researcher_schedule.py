@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 
+from django.urls import reverse
+
+from studyapp.domain.power_hint import Size, can_be_judged, known_hint
 from studyapp.domain.schedule import Balance, balance_of
 from studyapp.enums import ConditionPolicy, StudyState
 from studyapp.models import Condition, PlannedTrial, Study
@@ -55,6 +58,9 @@ def schedule_card(study: Study, n_claims: int, conditions: list[Condition]) -> C
             ),
             "is_balanced": balance.is_balanced,
             "strip_width": STRIP_WIDTH,
+            "power": _power(
+                study, Size(balance.n_slots, n_claims, study.n_subsets, len(conditions))
+            ),
         },
         command=None
         if study.state == StudyState.CLOSED
@@ -69,6 +75,13 @@ def schedule_card(study: Study, n_claims: int, conditions: list[Condition]) -> C
             ),
         ),
     )
+
+
+def _power(study: Study, size: Size) -> dict[str, str] | None:
+    """Where to ask what a study of this size detects, and the answer if it is known."""
+    if not can_be_judged(study, size):
+        return None
+    return {"address": reverse("study-power", args=[study.slug]), "hint": known_hint(size)}
 
 
 def _no_schedule(study: Study, n_claims: int, n_conditions: int) -> Card:

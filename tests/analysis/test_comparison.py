@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import cochrans_q
+from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis import check_tables, scored_trials, to_json
 from analysis.commands.measures import measures_text
 from analysis.comparison.by_claim import rank_biserial
 from analysis.comparison.by_participant import sign_flip
 from analysis.comparison.cells import claim_means
+from analysis.comparison.clustered import two_way
 from analysis.comparison.compared import BY_KEY, READ, SUCCESS
 from analysis.comparison.contrast import Contrast
 from analysis.comparison.family import adjusted, contrasts_beside
 from analysis.comparison.mcnemar import bonett_price
 from analysis.comparison.noninferiority import non_inferiority
+from analysis.comparison.omnibus import omnibus
 from analysis.comparison.table import (
     comparison_headings,
     comparison_notes,
@@ -173,9 +180,19 @@ def test_three_conditions_get_contrasts_and_omnibus_tests() -> None:
     assert not undefined(document)
 
 
+def omnibus_of(rows: list[dict[str, str]], *conditions: str) -> dict[str, Any]:
+    """The omnibus tests of three conditions (and more), made without a warning."""
+    settings = study(subsets=6, replications=2, conditions=[*THREE, *conditions])
+    scored = scored_trials(check_tables(trials(*rows), None, settings))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return omnibus(scored, [*THREE, *conditions])
+
+
 def test_omnibus_tests_agree_with_the_libraries_on_the_plain_table() -> None:
-    table = trials(*square(6, 24, THREE))
-    block = compared(table, subsets=6, conditions=list(THREE))["omnibus"]
+    rows = square(6, 24, THREE)
+    table = trials(*rows)
+    block = omnibus_of(rows)
     right = (table["decision"] == table["gold_label"]).astype(int)
     wide = right.groupby([table["claim_id"], table["condition"]]).first().unstack()
     wanted = cochrans_q(wide.to_numpy())
@@ -193,15 +210,15 @@ def test_omnibus_tests_that_cannot_be_done_say_so() -> None:
     rows = [row | {"decision": "supported"} for row in square(6, 24, THREE)]
     more = [row | {"replication": "2", "trial_id": f"b{row['trial_id']}"} for row in rows]
     more = [row | {"participant_id": f"Q{row['participant_id']}"} for row in more]
-    once = compared(rows, subsets=6, conditions=list(THREE))
-    path = "omnibus.cochran_q.success.p"
-    assert "no claim differs" in once["not_defined"][path]
-    twice = compared([*rows, *more], subsets=6, replications=2, conditions=list(THREE))
-    assert "2 replications" in twice["not_defined"][path]
-    assert twice["omnibus"]["friedman"]["read"]["n_claims"] == 24
-    missing = compared(rows, subsets=6, conditions=[*THREE, "fourth"])
-    assert "fewer than two claims" in missing["not_defined"]["omnibus.friedman.read.p"]
-    assert undefined(missing) <= set(missing["not_defined"])
+    once = omnibus_of(rows)["cochran_q"]["success"]
+    assert (once["q"], once["p"]) == (None, None)
+    assert "no claim differs" in once["reason"]
+    twice = omnibus_of([*rows, *more])
+    assert "2 replications" in twice["cochran_q"]["success"]["reason"]
+    assert twice["friedman"]["read"]["n_claims"] == 24
+    missing = omnibus_of(rows, "fourth")["friedman"]["read"]
+    assert missing["p"] is None
+    assert "fewer than two claims" in missing["reason"]
 
 
 def test_the_table_shows_conditions_difference_interval_and_method() -> None:
@@ -242,10 +259,11 @@ def test_the_table_shows_conditions_difference_interval_and_method() -> None:
 
 
 def test_p_values_are_printed_to_three_digits() -> None:
-    assert [p_text(p) for p in (0.00099, 0.001, 0.0498, 1.0, None)] == [
+    assert [p_text(p) for p in (0.00099, 0.001, 0.0498, 0.0625, 1.0, None)] == [
         "< 0.001",
         "0.001",
         "0.050",
+        "0.063",
         "1.000",
         "",
     ]
@@ -288,3 +306,31 @@ def test_unscorable_trials_leave_success_and_stay_in_reading() -> None:
     assert inference["over_read_msr"]["n_pairs"] == 12
     assert inference["two_way"][SUCCESS.key]["n_trials"] == 22
     assert inference["two_way"][READ.key]["n_trials"] == 24
+
+
+def _errors_by_the_library(rows: pd.DataFrame) -> list[float]:
+    """Two-way, participant and claim clustered errors of the reading difference."""
+    first = (rows["condition"] == "ranking").to_numpy(float)
+    fit = OLS(rows["n_read"].to_numpy(float), np.column_stack([np.ones(len(first)), first])).fit()
+    people, claims = (pd.factorize(rows[name])[0] for name in ("participant_id", "claim_id"))
+    return [float(np.sqrt(c[1, 1])) for c in cov_cluster_2groups(fit, people, claims)]
+
+
+def test_clustered_errors_are_the_librarys_with_and_without_repeated_cells() -> None:
+    scored = scored_trials(check_tables(trials(*square(5, 40, seed=2)), None, study()))
+    again = scored.assign(n_read=scored["n_read"].to_numpy()[::-1])
+    for rows in (scored, pd.concat([scored, again, again], ignore_index=True)):
+        block = two_way(rows, Contrast("ranking", "selection"))["read"]
+        got = [block["se_two_way"], block["se_participant"], block["se_claim"]]
+        assert got == pytest.approx(_errors_by_the_library(rows))
+        assert block["se_used"] == max(got)
+
+
+def test_a_negative_two_way_variance_is_passed_over() -> None:
+    document = compared(square(3, 6, seed=1))
+    block = document["inference_design_set"]["two_way"]["over_read_msr"]
+    assert block["se_two_way"] is None
+    assert block["se_used"] == block["se_claim"] > 0
+    path = "inference_design_set.two_way.over_read_msr.se_two_way"
+    assert "the two-way variance is negative" in document["not_defined"][path]
+    assert f"{path[:-10]}p" not in document["not_defined"]

@@ -18,7 +18,7 @@ from analysis.comparison.crossed_bootstrap import crossed_bootstrap
 from analysis.definitions import MEASURES
 from analysis.inclusion import exclusion_reasons
 from analysis.intervals import FOLDINGS, LEFT_OUT, RATIOS, bootstrap_intervals
-from analysis.resampling import DRAWS_AT_ONCE, NO_SPREAD, Crossed, crossed
+from analysis.resampling import DRAWS_AT_ONCE, NO_SPREAD, Crossed, Sums, crossed, divide, resample
 from tests.analysis.builders import (
     TRIAL_CASES,
     case_tables,
@@ -169,6 +169,14 @@ def test_large_sets_get_fewer_draws_unless_a_number_is_given(
     assert crossed_bootstrap(rows, CONTRAST, 1, draws=30)["read"]["B"] == 30
     with pytest.raises(ValueError, match="2 or more"):
         crossed_bootstrap(rows, CONTRAST, 1, draws=1)
+
+
+def test_what_the_trials_do_not_define_is_refused_and_not_drawn_for_ever() -> None:
+    design = Crossed(np.arange(3), np.arange(3), 3, 3)
+    for columns in ([[1.0, 1], [np.nan, 1], [2, 1]], [[1.0, 0], [2, 0], [2, 0]]):
+        part = Sums(np.arange(3), np.array(columns))
+        with pytest.raises(ValueError, match="not defined"):
+            resample(design, [part], lambda sums: divide(sums[0], [0], [1]), 10, seed=1)
 
 
 def test_a_condition_without_trials_is_named() -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from analysis import BadTable, build_report, check_tables, measure_document, sentences_read_svg
+from analysis import BadTable, build_report, check_tables, measure_document
+from analysis.load import read_export
 from analysis.report import report_files
 from tests.analysis.builders import (
     CASES,
@@ -24,6 +25,7 @@ from tests.analysis.builders import (
     trial,
     trials,
 )
+from tests.analysis.reports import checked, files, full_study, rows_of
 from tests.shared_data import ROOT, needs_data
 
 NAMESPACES = ("http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink")
@@ -34,14 +36,50 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
 
 
+@pytest.fixture(scope="module")
+def table5_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of the case that realises the published figures."""
+    folder = tmp_path_factory.mktemp("table5")
+    return report_files(["table5"], [read_export(case_zip("table5", folder))])
+
+
+def relative_files(folder: Path) -> list[str]:
+    """Every file below a folder by its path from there, sorted."""
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
+
+
+@needs_data
+@pytest.mark.data
+def test_a_report_that_cannot_be_finished_has_no_page(tmp_path: Path) -> None:
+    """Not even the page of an earlier one, whose tables are partly overwritten."""
+    export = case_zip("partial_a", tmp_path)
+    page = build_report([export], tmp_path / "out")
+    assert page.is_file()
+    shutil.rmtree(tmp_path / "out" / "figures")
+    (tmp_path / "out" / "figures").write_text("in the way")
+    with pytest.raises(BadTable, match="cannot be written"):
+        build_report([export], tmp_path / "out")
+    assert not page.exists()
+
+
 @needs_data
 @pytest.mark.data
 def test_the_report_has_the_same_bytes_and_asks_for_nothing(tmp_path: Path) -> None:
     export = case_zip("dropouts_a", tmp_path)
     first = build_report([export], tmp_path / "one")
     second = build_report([export], tmp_path / "two")
-    names = sorted(path.name for path in first.parent.iterdir())
-    assert {"report.html", "table5.csv", "measures.json", "sentences_read.svg"} <= set(names)
+    names = relative_files(first.parent)
+    assert {
+        "report.html",
+        "measures.json",
+        "methods.txt",
+        "tables/table5.csv",
+        "tables/table5.tex",
+        "figures/sentences_read.svg",
+    } <= set(names)
+    assert names == relative_files(second.parent)
     for name in names:
         assert (first.parent / name).read_bytes() == (second.parent / name).read_bytes(), name
     html = first.read_text()
@@ -61,8 +99,7 @@ def test_the_report_shows_the_table_the_reasons_and_the_warnings(tmp_path: Path)
     assert "over_read_min" in html
     assert re.search(r"withdrawn</th><td>17</td>", html)
     assert "mean number of required sentences differs" in html
-    assert 'role="img" aria-label="Sentences read or shown' in html
-    with (tmp_path / "out" / "table5.csv").open(newline="") as stream:
+    with (tmp_path / "out" / "tables" / "table5.csv").open(newline="") as stream:
         rows = {row["measure"]: row for row in csv.DictReader(stream)}
     assert rows["success_rate"]["ranking (sentences read)"].startswith("103/117, 88.0 %")
 
@@ -70,18 +107,35 @@ def test_the_report_shows_the_table_the_reasons_and_the_warnings(tmp_path: Path)
 @needs_data
 @pytest.mark.data
 def test_pooled_exports_keep_the_export_as_a_factor(tmp_path: Path) -> None:
-    exports = [case_zip("table5", tmp_path), case_zip("thirty_a", tmp_path)]
-    build_report(exports, tmp_path / "out")
-    document = json.loads((tmp_path / "out" / "measures.json").read_text())
-    for case in ("table5", "thirty_a"):
+    names = ["table5", "dropouts_a"]
+    exports = [read_export(case_zip(name, tmp_path)) for name in names]
+    written = report_files(names, exports)
+    document = json.loads(written["measures.json"])
+    for case in names:
         assert_agrees(document["by_export"][case]["design_set"], expected(case)["design_set"])
     pooled = document["design_set"]["ranking"]
-    assert (pooled["n_trials"], pooled["n_success"]) == (700, 94 + 521)
-    # P01 is two people: one of each export, with 40 trials each.
+    assert (pooled["n_trials"], pooled["n_success"]) == (217, 94 + 103)
+    # P01 is two people: one of each export.
     people = document["balance"]["trials_per_participant"]
-    assert people["table5:P01"] == people["thirty_a:P01"] == 40
+    assert (people["table5:P01"], people["dropouts_a:P01"]) == (40, 24)
     assert document["balance"]["cells_with_more"] == 0
-    assert len(document["slot_holders"]) == 35
+    assert len(document["slot_holders"]) == 15
+    success = {
+        row["Export"]: row["ranking"]
+        for row in rows_of(written["by_export.csv"])
+        if row["Measure"] == "Success"
+    }
+    assert success == {
+        "table5": "94/100, 94.0 % [87.5, 97.2]",
+        "dropouts_a": "103/117, 88.0 % [80.9, 92.7]",
+        "pooled": "197/217, 90.8 % [86.2, 94.0]",
+    }
+    differences = {
+        row["Export"]: row["Difference"]
+        for row in rows_of(written["comparison_by_export.csv"])
+        if row["Measure"] == "Success, points"
+    }
+    assert differences == {"table5": "20.0", "dropouts_a": "13.3"}
 
 
 @needs_data
@@ -100,31 +154,144 @@ def test_exports_with_other_options_are_not_pooled() -> None:
         report_files(["a", "b"], [one, other])
 
 
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("contrast", {"contrast": "selection - ranking"}),
+        ("non_inferiority_margin", {"non_inferiority_margin": 0.2}),
+        ("preregistered.family", {"preregistered": {"family": ["success"]}}),
+    ],
+)
+def test_exports_with_another_comparison_are_not_pooled(field: str, changes: dict) -> None:
+    one, other = checked(), checked(settings=study(**changes))
+    with pytest.raises(BadTable, match=f"b: {field} differs from a"):
+        report_files(["a", "b"], [one, other])
+
+
 def test_names_of_the_study_are_shown_as_text_and_neutral_in_the_csv() -> None:
     name = '=<script>alert("x")</script>'
-    row = trial(condition=name)
-    tables = check_tables(trials(row), None, study(conditions=[name]))
-    files = report_files(["small"], [tables])
-    assert "<script>" not in files["report.html"]
-    assert "&lt;script&gt;" in files["report.html"]
-    header = next(csv.reader([files["table5.csv"].splitlines()[0]]))
+    written = files(trials(trial(condition=name)), study(conditions=[name]))
+    html = written["report.html"].decode()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    header = next(csv.reader([written["table5.csv"].decode().splitlines()[0]]))
     assert header[2].startswith("'=")
 
 
+def test_a_name_that_is_no_text_at_all_is_still_written() -> None:
+    name = "half \ud800 a\x00b"
+    written = files(trials(trial(condition=name)), study(conditions=[name]))
+    assert "half ?" in written["table5.csv"].decode()
+
+
 def test_a_report_without_any_counted_trial_is_still_written() -> None:
-    tables = check_tables(trials(trial(simulated="true")), None, study())
-    assert "no trial of this condition" in report_files(["small"], [tables])["report.html"]
-    counted = report_files(["small"], [tables], include_simulated=True)["report.html"]
+    table = trials(trial(simulated="true"))
+    assert "no trial of this condition" in files(table)["report.html"].decode()
+    counted = files(table, include_simulated=True)["report.html"].decode()
     assert "1/1, 100.0 %" in counted
 
 
-def test_the_plot_is_well_formed_and_labels_its_panels() -> None:
-    tables = check_tables(trials(), None, study())
-    svg = sentences_read_svg(tables.trials, ["ranking", "selection"], {"selection": "all_at_once"})
-    texts = " ".join(ElementTree.fromstring(svg).itertext())
-    assert "ranking: bars read, mean 3.00; dots required, mean 2.00 (n = 1)" in texts
-    assert "selection: bars shown, mean 2.00; dots required, mean 2.00 (n = 1)" in texts
-    assert "date" not in svg.lower()
+@pytest.mark.parametrize("conditions", [["ranking"], ["ranking", "selection", "third"]])
+def test_one_condition_and_three_have_a_report(conditions: list[str]) -> None:
+    table = trials(trial()) if len(conditions) == 1 else full_study(6)
+    written = files(table, study(conditions=conditions, subsets=3, replications=3))
+    has_comparison = "comparison.csv" in written
+    assert has_comparison == (len(conditions) > 1)
+    assert ("other_contrasts.csv" in written) == (len(conditions) > 2)
+    html = written["report.html"].decode()
+    assert ("there is nothing to compare" in html) == (len(conditions) == 1)
+
+
+@needs_data
+@pytest.mark.data
+def test_every_table_is_in_three_formats_and_every_figure_in_two(
+    table5_files: dict[str, bytes],
+) -> None:
+    kinds: dict[str, set[str]] = {}
+    for name in table5_files:
+        stem, kind = name.split(".")
+        kinds.setdefault(stem, set()).add(kind)
+    tables = {stem for stem, found in kinds.items() if "tex" in found}
+    figures = {stem for stem, found in kinds.items() if "png" in found}
+    assert all(kinds[stem] == {"csv", "tex", "md"} for stem in tables)
+    assert all(kinds[stem] == {"svg", "png"} for stem in figures)
+    assert {"table5", "table5_available_set", "comparison", "companions", "preregistered"} <= tables
+    assert figures == {
+        "sentences_read",
+        "claim_slopes",
+        "active_time",
+        "verified_within",
+        "participant_differences",
+    }
+
+
+@needs_data
+@pytest.mark.data
+def test_the_comparison_agrees_with_the_independent_values(table5_files: dict[str, bytes]) -> None:
+    rows = {
+        row["Measure"]: list(row.values())[1:] for row in rows_of(table5_files["comparison.csv"])
+    }
+    assert rows == {
+        "Success, points": [
+            "94.0 %",
+            "74.0 %",
+            "20.0",
+            "[4.1, 35.9]",
+            "0.025",
+            "0.050",
+            "5.7",
+            "4",
+        ],
+        "Undecided, points": [
+            *("5.0 %", "23.0 %", "−18.0", "[−30.1, −5.9]", "0.015", "0.048", "4.4", "4"),
+        ],
+        "Over-read (over_read_msr), points": [
+            *("10.0 %", "35.0 %", "−25.0", "[−40.9, −9.1]", "0.012", "0.048", "5.7", "4"),
+        ],
+        "Sentences": ["2.48", "3.85", "−1.37", "[−1.99, −0.75]", "0.003", "0.017", "0.22", "4"],
+        "Active time, ratio": [
+            *("17.5 s", "22.4 s", "0.78", "[0.64, 0.95]", "0.026", "0.050", "0.071 (log)", "4"),
+        ],
+    }
+    companions = {(r["Measure"], r["Method"]): r for r in rows_of(table5_files["companions.csv"])}
+    exact = companions["Success, points", "exact McNemar; Bonett–Price interval"]
+    assert exact["Units"] == "100 pairs, 22 against 2 discordant"
+    assert exact["95 % interval"] == "[10.6, 28.6]"
+    assert exact["Effect size, or why there is none"] == "odds ratio 11.00 [2.70, 96.50]"
+    assert exact["Speaks of"] == "these people, other claims"
+    people = companions["Success, points", "paired t over participants"]
+    assert (people["95 % interval"], people["p"]) == ("[4.2, 35.8]", "0.025")
+    assert people["Speaks of"] == "other people, these claims"
+
+
+@needs_data
+@pytest.mark.data
+def test_over_read_never_stands_without_its_variant(table5_files: dict[str, bytes]) -> None:
+    for name, content in table5_files.items():
+        if name.endswith((".html", ".md", ".csv", ".txt")):
+            text = re.sub(r"\\", "", content.decode())
+            for found in re.finditer(r"[Oo]ver-read(?!ing)", text):
+                assert "over_read_m" in text[found.start() : found.end() + 20], name
+
+
+@needs_data
+@pytest.mark.data
+def test_figures_have_a_name_a_description_and_their_numbers(
+    table5_files: dict[str, bytes],
+) -> None:
+    html = table5_files["report.html"].decode()
+    figures = re.findall(r"<figure>.*?</figure>", html, flags=re.DOTALL)
+    assert len(figures) == 5
+    for figure in figures:
+        names = re.search(r'role="img" aria-labelledby="(\S+) (\S+)"', figure)
+        assert names is not None
+        assert f'<title id="{names[1]}">' in figure
+        assert re.search(rf'<desc id="{names[2]}">[^<]*\d', figure)
+        assert "<details><summary>The numbers of this figure" in figure
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+    links = set(re.findall(r'(?:href="#|url\(#)([^")]+)', html))
+    assert links <= set(ids)
 
 
 @needs_data

@@ -13,8 +13,10 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from studyapp.domain import lifecycle
-from studyapp.domain.assignment import withdraw
-from studyapp.domain.trials import record_decision, reveal_next
+from studyapp.domain.assignment import join, return_run, withdraw
+from studyapp.domain.join_forms import JoinForm
+from studyapp.domain.recruiting import Recruited
+from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
 from studyapp.enums import EnrolmentState, Interface, StudyState
 from studyapp.models import Candidate, Claim, Enrolment, Ranking, Study, Trial
 from tests import factories
@@ -142,6 +144,21 @@ def full(me: Visit) -> None:
 @state
 def not_open_yet(me: Visit) -> None:
     _open_welcome(me, factories.ready_study(title=TITLE))
+
+
+@state
+def link_without_an_id(me: Visit) -> None:
+    _open_welcome(me, _open(recruiting={"id_parameter": "PROLIFIC_PID"}))
+
+
+@state
+def nothing_left_for_an_id(me: Visit) -> None:
+    study = _open(recruiting={"id_parameter": "PROLIFIC_PID", "repeats": 2})
+    enrolment = join(study.code, JoinForm("first", recruited=Recruited("A1B2")))
+    _decide_all(enrolment, start_next_trial(enrolment.token))
+    _open_welcome(me, study, "?PROLIFIC_PID=A1B2")
+    me.page.get_by_role("checkbox").check()
+    me.page.get_by_role("button", name="Take part").click()
 
 
 # ---- practice ------------------------------------------------------------------------------------
@@ -348,6 +365,14 @@ def expired(me: Visit) -> None:
     Enrolment.objects.filter(pk=enrolment.pk).update(
         state=EnrolmentState.TIMED_OUT, ended_at=long_ago
     )
+    me.open_run(enrolment)
+
+
+@state
+def returned(me: Visit) -> None:
+    study = _open()
+    enrolment, _ = factories.started(study)
+    return_run(study, enrolment.participant.code)
     me.open_run(enrolment)
 
 

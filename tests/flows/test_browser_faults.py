@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Dialog, Page, Request, Route, expect
 
 from studyapp.domain import lifecycle, schedule
+from studyapp.domain.export_times import replay
 from studyapp.enums import EnrolmentState, Interface, TrialState
 from studyapp.models import (
     Candidate,
@@ -28,6 +29,7 @@ from studyapp.models import (
     VerificationAnswer,
 )
 from tests import factories
+from tests.flows.site import wait_for
 from tests.flows.visits import NEXT, Visit, incremental, visit
 
 __all__ = ["incremental", "visit"]
@@ -759,3 +761,62 @@ def test_r131_each_text_has_its_own_direction(
     assert [item.evaluate(style) for item in me.sentences.all()] == [direction, "ltr"]
     assert me.next_button.evaluate(style) == "ltr"
     assert me.width_beyond_the_window() <= 0
+
+
+SHOW_AS = """state => {
+    Object.defineProperty(document, "visibilityState", {value: state, configurable: true});
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def hidden_ms(trial: Trial) -> int:
+    told = trial.events.order_by("seq").values_list("kind", "step", "server_at")
+    return replay(told).hidden_ms
+
+
+def test_r001_looking_away_without_a_network_is_told_afterwards_in_order(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    """What the page noticed while offline was lost, and with it the time away."""
+    me, trial = incremental
+    me.page.wait_for_load_state("networkidle")
+    n_before = trial.events.count()
+    me.context.set_offline(True)
+    me.next_button.click()
+    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    me.page.evaluate(SHOW_AS, "hidden")
+    me.page.wait_for_timeout(1500)
+    me.page.evaluate(SHOW_AS, "visible")
+    me.page.wait_for_timeout(1200)
+    assert trial.events.count() == n_before
+    sent: list[str] = []
+    me.page.on("request", lambda request: sent.append(request.url.split("/")[-1]))
+    me.context.set_offline(False)
+    expect(me.sentences).to_have_count(2)
+    assert sent == ["seen", "seen", "reveal"]
+    kinds = trial.events.order_by("seq").values_list("kind", flat=True)
+    assert list(kinds)[-3:] == ["page_hidden", "page_visible", "reveal"]
+    # Away for 1.5 s, and not again for the time until the network came back.
+    me.decide("Supported")
+    expect(me.page.get_by_text("Trial 2 of 4")).to_be_visible()
+    assert 1400 <= hidden_ms(trial) <= 2500
+    assert me.page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
+
+
+def test_what_a_server_that_is_away_was_told_is_told_again(
+    incremental: tuple[Visit, Trial],
+) -> None:
+    me, trial = incremental
+    me.page.wait_for_load_state("networkidle")
+    n_before = trial.events.count()
+    me.page.route("**/seen", lambda route: route.fulfill(status=503))
+    for state in ("hidden", "visible"):
+        me.page.evaluate(SHOW_AS, state)
+    me.page.wait_for_timeout(300)
+    assert trial.events.count() == n_before
+    me.page.unroute("**/seen")
+    with me.page.expect_response("**/seen"):
+        me.next_button.click()
+    wait_for(lambda: trial.events.count() == n_before + 3, 5)
+    kinds = trial.events.order_by("seq").values_list("kind", flat=True)
+    assert list(kinds)[-3:] == ["reveal", "page_hidden", "page_visible"]

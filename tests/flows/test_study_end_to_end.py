@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import zipfile
@@ -131,4 +132,15 @@ def test_the_demo_sets_itself_up_and_again_goes_on_where_it_was(site):
     again = site.manage("demo", "--once", "--port", 0)
     assert "precomputing" not in again.stdout
     assert site.ask("print(Trial.objects.count(), PrecomputeJob.objects.count())") == counts
-    assert int(counts.split()[0]) > 0
+    kinds = site.ask(
+        "from django.db.models import Count\n"
+        "print(dict(Trial.objects.values_list('kind').annotate(n=Count('pk')).order_by('kind')))\n"
+        "print(set(Enrolment.objects.values_list('state', flat=True)))\n"
+        "print(dict(QuestionnaireAnswer.objects.values_list('name')"
+        ".annotate(n=Count('pk')).order_by('name')))"
+    ).splitlines()
+    tried = ast.literal_eval(kinds[0])
+    assert (tried["attention"], tried["main"]) == (5, 60)
+    assert 5 * 2 <= tried["practice"] <= 5 * 2 * 2
+    assert kinds[1:] == ["{'completed'}", "{'ease': 5, 'preferred': 5, 'remarks': 5}"]
+    assert sum(tried.values()) == int(counts.split()[0])

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
-
 from studyapp.domain.lifecycle import open_study, opening_warnings
 from studyapp.domain.queries import study_by_slug
+from studyapp.domain.recruiting import study_link
 from studyapp.management.base import StudyCommand
 
 
@@ -21,4 +20,4 @@ class Command(StudyCommand):
         study = open_study(study)
         for warning in warnings:
             self.note(f"note: {warning}")
-        self.say(f"study {study.slug} is open: {settings.PUBLIC_URL}/p/{study.code}/")
+        self.say(f"study {study.slug} is open: {study_link(study)}")

@@ -6,8 +6,9 @@ import pytest
 from django.core import signing
 from django.utils import timezone
 
-from studyapp.domain import assignment
-from studyapp.domain.assignment import JoinForm, join, move_to_free_slot, withdraw
+from studyapp.domain import assignment, join_forms
+from studyapp.domain.assignment import join, move_to_free_slot, withdraw
+from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import record_decision, reveal_next
 from studyapp.enums import EnrolmentState, RunKind, TrialState
 from studyapp.errors import BadLink, NoFreeSlot, NotOpen, StalePage
@@ -62,36 +63,36 @@ def test_a_study_that_is_not_open_takes_nobody(db):
 
 def test_a_form_must_come_from_this_study(study):
     other = factories.open_study()
-    signed = assignment.issue_join_form(study, None)
-    assert assignment.read_join_form(study, signed).run_kind == RunKind.REAL
+    signed = join_forms.issue_join_form(study, None)
+    assert join_forms.read_join_form(study, signed).run_kind == RunKind.REAL
     with pytest.raises(BadLink):
-        assignment.read_join_form(other, signed)
+        join_forms.read_join_form(other, signed)
     with pytest.raises(BadLink):
-        assignment.read_join_form(study, signed[:-1] + ("A" if signed[-1] != "A" else "B"))
+        join_forms.read_join_form(study, signed[:-1] + ("A" if signed[-1] != "A" else "B"))
     with pytest.raises(BadLink):
-        assignment.read_join_form(study, "")
+        join_forms.read_join_form(study, "")
 
 
 def test_a_run_kind_cannot_be_claimed_without_an_invitation(study):
     forged = signing.dumps({"study": study.code, "kind": "simulated", "nonce": "x"})
     with pytest.raises(BadLink):
-        assignment.issue_join_form(study, forged)
+        join_forms.issue_join_form(study, forged)
 
 
 def test_an_invitation_works_once(study):
-    invitation = assignment.invite(study, RunKind.SIMULATED)
-    first = assignment.read_join_form(study, assignment.issue_join_form(study, invitation))
-    second = assignment.read_join_form(study, assignment.issue_join_form(study, invitation))
+    invitation = join_forms.invite(study, RunKind.SIMULATED)
+    first = join_forms.read_join_form(study, join_forms.issue_join_form(study, invitation))
+    second = join_forms.read_join_form(study, join_forms.issue_join_form(study, invitation))
     assert join(study.code, first).run_kind == RunKind.SIMULATED
     with pytest.raises(BadLink, match="used before"):
         join(study.code, second)
 
 
 def test_withdrawal_makes_neither_form_nor_invitation_good_again(study):
-    invitation = assignment.invite(study, RunKind.SIMULATED)
-    form = assignment.read_join_form(study, assignment.issue_join_form(study, invitation))
+    invitation = join_forms.invite(study, RunKind.SIMULATED)
+    form = join_forms.read_join_form(study, join_forms.issue_join_form(study, invitation))
     withdraw(join(study.code, form).token)
-    again = assignment.read_join_form(study, assignment.issue_join_form(study, invitation))
+    again = join_forms.read_join_form(study, join_forms.issue_join_form(study, invitation))
     with pytest.raises(BadLink, match="used before"):
         join(study.code, again)
     with pytest.raises(BadLink, match="withdrawn"):

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 import rankers
-from studyapp.domain import precompute, progress
+from studyapp.domain import leases, precompute, progress
 from studyapp.domain.lifecycle import add_condition, open_study
 from studyapp.domain.schedule import lay_out
 from studyapp.enums import JobState
@@ -81,28 +81,28 @@ def test_a_lease_that_ran_out_is_queued_and_rung_again(draft, bells):
     assert bells == [job_id]
     assert precompute.run_job(job_id)
     # The worker that lost it comes back late: it must change nothing.
-    assert not precompute.renew_lease(lost)
+    assert not leases.renew(lost)
     assert precompute.fail_job(lost, "too late") is False
     assert PrecomputeJob.objects.get(pk=job_id).state == JobState.DONE
 
 
 def test_a_bell_lost_with_a_worker_rings_again_after_a_silent_lease_period(draft, bells):
     precompute.queue_jobs(draft)
-    jobs_of(draft).update(rung_at=timezone.now() - precompute.lease_period() * 2)
+    jobs_of(draft).update(rung_at=timezone.now() - leases.lease_period() * 2)
     bells.clear()
     held = jobs_of(draft).first()
     lease = precompute.take_job(held.pk)
     assert precompute.ring_due(draft) == 0, "a worker is busy: the bells are on their way"
     precompute.fail_job(lease, "x")
     assert precompute.ring_due(draft) == 0, "a job was finished just now"
-    jobs_of(draft).update(finished_at=timezone.now() - precompute.lease_period() * 2)
+    jobs_of(draft).update(finished_at=timezone.now() - leases.lease_period() * 2)
     assert precompute.ring_due(draft) == 5
 
 
 def test_a_job_that_kills_every_worker_is_failed_in_the_end(draft, bells):
     precompute.queue_jobs(draft)
     job_id = bells[0]
-    for _ in range(precompute.MAX_ATTEMPTS):
+    for _ in range(leases.MAX_ATTEMPTS):
         assert precompute.take_job(job_id)
         jobs_of(draft).filter(pk=job_id).update(lease_until=timezone.now() - timedelta(1))
         precompute.ring_due(draft)

@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from studyapp.domain.assignment import JoinForm, join, move_to_free_slot, withdraw
+from studyapp.domain.assignment import join, move_to_free_slot, withdraw
+from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import (
     find_run,
     open_trial_of,

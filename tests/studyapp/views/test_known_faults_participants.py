@@ -28,8 +28,10 @@ from django.test import Client
 from django.utils import timezone
 
 from studyapp.domain import lifecycle
+from studyapp.domain.assignment import return_run
 from studyapp.domain.configuration import create_study
 from studyapp.domain.export import export_study
+from studyapp.domain.recruiting import arrivals_of
 from studyapp.enums import EnrolmentState, Interface, TrialState
 from studyapp.errors import StudyError
 from studyapp.models import (
@@ -47,6 +49,7 @@ from studyapp.simulation.server import running_web
 from studyapp.views import participant
 from tests import backends, factories
 from tests.flows.site import wait_for
+from tests.studyapp.views import test_recruiting
 from tests.studyapp.views.pages import (
     HTMX,
     counts,
@@ -135,6 +138,23 @@ def test_r005_the_same_link_in_another_browser_goes_on_where_it_was(
         client.post(trial_url(trial) + "seen", {"kind": kind})
     kinds = trial.events.order_by("seq").values_list("kind", flat=True)
     assert list(kinds)[-2:] == ["page_hidden", "page_visible"]
+
+
+def test_r005_the_same_recruiter_id_in_another_browser_goes_on_where_it_was(db: None) -> None:
+    """A second device began anew, because only the first browser's cookie knew the run."""
+    study = test_recruiting.recruiting_study()
+    test_recruiting.consent(Client(), study)
+    enrolment = Enrolment.objects.get()
+    Client().post(run_url(enrolment) + "begin")
+    trial = Trial.objects.get()
+    if trial.condition.is_incremental:
+        Client().post(trial_url(trial) + "reveal", {"rank": 2})
+        trial.refresh_from_db()
+    before = counts()
+    page = Client().get(test_recruiting.link(study), follow=True).content.decode()
+    assert "Trial 1 of 4" in page
+    assert page.count("<li ") == trial.n_steps
+    assert counts() == before
 
 
 def test_r007_an_answer_sent_again_from_the_page_before_changes_nothing(
@@ -274,6 +294,33 @@ def test_r025_a_researcher_who_logs_in_beside_does_not_spoil_a_form(study: Study
     assert VerificationAnswer.objects.count() == 1
 
 
+def test_r027_five_opens_of_one_id_two_of_them_at_once_are_one_participant(
+    committed_db: None,
+) -> None:
+    """One person under one id took several places."""
+    study = test_recruiting.recruiting_study(n_replications=3)
+    forms = [field_of(Client().get(test_recruiting.link(study)), "form") for _ in range(2)]
+    url = f"/p/{study.code}/join"
+    answers = at_the_same_moment(
+        [lambda form=form: Client().post(url, {"form": form, "consent": "yes"}) for form in forms]
+    )
+    answers += [Client().get(test_recruiting.link(study)) for _ in range(3)]
+    assert len({answer.headers["Location"] for answer in answers}) == 1
+    assert Participant.objects.count() == Enrolment.objects.count() == 1
+
+
+def test_r029_an_id_with_three_runs_meets_no_claim_twice(db: None) -> None:
+    """A second run failed, or showed the same claims again."""
+    study = test_recruiting.recruiting_study(3, n_claims=12, n_subsets=6)
+    for _ in range(3):
+        assert test_recruiting.consent(Client(), study).status_code == 303
+        test_recruiting.finish(Enrolment.objects.latest("pk"))
+    claims = Trial.objects.values_list("claim_id", flat=True)
+    assert len(claims) == len(set(claims)) == 12
+    assert Enrolment.objects.filter(state=EnrolmentState.COMPLETED).count() == 3
+    assert Participant.objects.count() == 1
+
+
 def test_r031_a_preview_or_a_robot_takes_no_slot(study: Study, client: Client) -> None:
     """Link previews filled the study."""
     before = counts()
@@ -284,6 +331,20 @@ def test_r031_a_preview_or_a_robot_takes_no_slot(study: Study, client: Client) -
     assert client.head(welcome_url(study), headers=robot).status_code == 200
     assert client.get(welcome_url(study), headers=robot).status_code == 200
     assert counts() == before
+
+
+def test_r033_a_returned_place_goes_to_the_next_arrival_at_once(db: None, client: Client) -> None:
+    """The place of somebody who gave the task back stayed taken, or the answers were lost."""
+    study = factories.open_study(n_replications=2)
+    runs = [factories.started(study) for _ in range(4)]
+    mine, trial = runs[1]
+    decide(client, trial)
+    assert join(Client(), study).status_code == 409
+    return_run(study, mine.participant.code)
+    assert join(Client(), study).status_code == 303
+    assert Enrolment.objects.latest("pk").slot_id == mine.slot_id
+    states = Trial.objects.filter(enrolment=mine).order_by("pk").values_list("state", flat=True)
+    assert list(states) == [TrialState.COMPLETED, TrialState.INCOMPLETE]
 
 
 def test_r037_the_code_comes_from_the_settings_and_stays_after_the_tab_is_closed(
@@ -511,6 +572,21 @@ def test_r135_what_changes_behind_an_open_run_does_not_reach_it(
     revealed = client.post(trial_url(trial) + "reveal", {"rank": 2}, headers=HTMX)
     second = trial.claim.candidates.get(position=trial.stimulus["order"][1])
     assert second.text in revealed.content.decode()
+
+
+def test_r137_who_stopped_at_consent_is_counted_and_can_come_back(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Researchers could not tell whether nobody came or nobody agreed."""
+    study = test_recruiting.recruiting_study()
+    form = field_of(Client().get(test_recruiting.link(study)), "form")
+    assert arrivals_of(study).n_stopped == 1
+    real_time, real_now = time.time, timezone.now
+    monkeypatch.setattr(time, "time", lambda: real_time() + 7 * 24 * 3600)
+    monkeypatch.setattr(timezone, "now", lambda: real_now() + timedelta(days=7))
+    answer = Client().post(f"/p/{study.code}/join", {"form": form, "consent": "yes"})
+    assert answer.status_code == 303
+    assert arrivals_of(study).n_stopped == 0
 
 
 def test_r137_a_consent_page_left_open_for_a_week_still_works(

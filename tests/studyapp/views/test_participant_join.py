@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from studyapp.domain import lifecycle
-from studyapp.domain.assignment import invite
+from studyapp.domain.join_forms import invite
 from studyapp.enums import EnrolmentState, RunKind, StudyState
 from studyapp.models import Enrolment, Event, Participant, Study, Trial
 from tests import factories

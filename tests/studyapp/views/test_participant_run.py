@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from studyapp.enums import EnrolmentState, EventKind, Interface, TrialState
 from studyapp.models import Enrolment, Event, Study, Trial, VerificationAnswer
@@ -329,6 +331,24 @@ def test_visibility_is_recorded_while_the_trial_is_open(study: Study, client: Cl
     before = Event.objects.filter(trial=trial).count()
     assert client.post(trial_url(trial) + "seen", {"kind": "page_hidden"}).status_code == 204
     assert Event.objects.filter(trial=trial).count() == before
+
+
+def test_what_is_told_late_stands_at_its_own_time_and_in_the_order_of_times(
+    study: Study, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trial = factories.started(study)
+    start = trial.events.latest("seq").server_at
+    now = start + timedelta(minutes=2)
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    # An hour ago there was no trial yet; half a minute before what is stored is not told later.
+    told = [("page_hidden", "3600000"), ("page_visible", "30000"), ("page_hidden", "60000")]
+    told += [("page_visible", "9" * 16), ("page_hidden", "-5"), ("page_visible", "")]
+    for kind, late_ms in told:
+        client.post(trial_url(trial) + "seen", {"kind": kind, "late_ms": late_ms})
+    half = now - timedelta(seconds=30)
+    events = trial.events.filter(kind__startswith="page_").order_by("seq")
+    assert list(events.values_list("server_at", flat=True)) == [start, half, half, now, now, now]
+    assert list(events.values_list("kind", flat=True)) == [kind for kind, _ in told]
 
 
 @pytest.mark.parametrize("kind", ["", "decision_submitted", "reveal", "nonsense"])

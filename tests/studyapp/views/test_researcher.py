@@ -256,6 +256,7 @@ def test_participants_are_counted_by_state_and_kind_and_the_sums_agree(
         ["In the trials", "1", "0"],
         ["Completed", "1", "0"],
         ["Timed out", "0", "0"],
+        ["Returned", "0", "0"],
         ["Withdrawn", "1", "0"],
         ["All who joined", "3", "1"],
     ]

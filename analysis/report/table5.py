@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from analysis.definitions import BY_NAME, SCORABLE
 from analysis.measures import wilson
+from analysis.report.table import Table, make_table
+from analysis.report.words import number
 
 CAPTION = (
     "Rates: count/denominator, per cent, Wilson 95 % interval, which ignores that the trials of "
@@ -134,9 +136,25 @@ def _cell(document: Mapping[str, Any], block: str, condition: str, key: str, kin
         word = "shown" if at_once else "read"
         return f"{value:.2f} {word} ({spread}median {values['median_read']:g}, n = {n})"
     if kind == "mean_sufficient":
-        return f"{value:.2f} (n = {values['n_sufficient_available']})"
+        return f"{number(value)} (n = {values['n_sufficient_available']})"
     if kind == "mean":
-        return f"{value:.2f} (n = {n})"
+        return f"{number(value)} (n = {n})"
     if kind == "seconds_pooled":
         return f"{value:.1f} s ({round(n * values['mean_read'])} sentences)"
     return f"{value:.1f} s (n = {n})"
+
+
+def table5_table(document: Mapping[str, Any], block: str = "design_set") -> Table:
+    """The table as one of the report's, a column a condition, and what each row means behind."""
+    rows = table5(document, block)
+    headings = ["Measure", *table5_headings(document)]
+    names = {"design_set": "design set", "available_set": "available set"}
+    name = "table5" if block == "design_set" else f"table5_{block}"
+    table = make_table(
+        name,
+        f"Measures by condition, {names[block]}",
+        headings,
+        [[row.label, *row.cells] for row in rows],
+        CAPTION,
+    )
+    return replace(table, parts=frozenset(n for n, row in enumerate(rows) if row.is_part))

@@ -1,0 +1,222 @@
+"""The methods section in words that a paper can take over, with the study's own numbers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from analysis.comparison.compared import BY_KEY
+from analysis.inclusion import REASON_TEXTS
+from analysis.report.comparison import inference_of
+from analysis.report.data import ReportData, Source
+from analysis.report.words import counted, listed, points
+from analysis.trial_columns import CANT_DECIDE
+
+_INTERFACES = {
+    "incremental": "one sentence more a click",
+    "all_at_once": "all sentences at once",
+}
+_ORDERS = {
+    "blocked": "the conditions came in blocks, their order balanced over the places",
+    "interleaved": "the conditions were interleaved",
+}
+_LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+
+
+def methods_text(data: ReportData) -> list[str]:
+    """The paragraphs: participants and design; exclusions; measures; statistics; software."""
+    paragraphs = [_people(data)]
+    paragraphs += [_design(source, data) for source in data.sources]
+    paragraphs += [_exclusions(data.document), _measures(data.document)]
+    if data.contrast is not None and inference_of(data.document):
+        paragraphs.append(_statistics(data))
+    return [*paragraphs, _software(data)]
+
+
+def _people(data: ReportData) -> str:
+    everybody = sum(source.scored["participant_id"].nunique() for source in data.sources)
+    design = data.design_set
+    claims = design["claim_id"].nunique()
+    per_person = design["participant_id"].value_counts()
+    each = "" if per_person.empty else f", {_range(per_person.min(), per_person.max())} each"
+    return (
+        f"{counted(everybody, 'participant')} took part in "
+        f"{counted(data.document['rows'], 'trial')}. The design set, on which the primary "
+        f"analysis rests, holds {counted(len(design), 'trial')} of "
+        f"{counted(design['participant_id'].nunique(), 'participant')} on "
+        f"{counted(claims, 'claim')}{each}."
+    )
+
+
+def _range(low: int, high: int) -> str:
+    return counted(low, "trial") if low == high else f"{low} to {high} trials"
+
+
+def _design(source: Source, data: ReportData) -> str:
+    """Conditions with their methods, the Latin square, the order, the options."""
+    settings, study = source.settings, source.study
+    prefix = f"{source.label}: " if data.is_pooled else ""
+    n_claims = (
+        study.get("n_claims")
+        or source.scored.loc[
+            (source.scored["trial_kind"] == "main").to_numpy(), "claim_id"
+        ].nunique()
+    )
+    places = settings.subsets * settings.replications
+    square = (
+        f"{counted(n_claims, 'claim')} in {counted(settings.subsets, 'disjoint subset')} were "
+        "assigned to conditions by a cyclic Latin square with "
+        f"{counted(settings.replications, 'replication')} ({counted(places, 'place')}), so that "
+        f"each claim was to be judged {_times(settings.replications)} under every condition and "
+        "nobody met a claim twice"
+    )
+    if study.get("condition_policy") == "between":
+        square = square.replace("cyclic Latin square", "design with one condition a participant")
+    order = _ORDERS.get(str(study.get("order_policy")), "")
+    return (
+        f"{prefix}{_conditions(source)} "
+        f"{square[0].upper()}{square[1:]}; {settings.trials_per_participant} trials were planned a "
+        f"participant{f', {order}' if order else ''}. Participants chose among "
+        f"{listed([_option(option) for option in settings.response_options])}."
+    )
+
+
+def _times(n: int) -> str:
+    return {1: "once", 2: "twice"}.get(n, f"{n} times")
+
+
+def _conditions(source: Source) -> str:
+    names = [_condition(item, source) for item in _items(source)]
+    return f"The condition{' was' if len(names) == 1 else 's were'} {listed(names)}."
+
+
+def _items(source: Source) -> list[Mapping[str, Any]]:
+    """The conditions with what study.json says of them."""
+    stated = {
+        item.get("name"): item
+        for item in source.study.get("conditions") or []
+        if isinstance(item, Mapping)
+    }
+    return [stated.get(name, {"name": name}) for name in source.settings.conditions]
+
+
+def _option(name: str) -> str:
+    return "can't decide" if name == CANT_DECIDE else name.replace("_", " ")
+
+
+def _condition(item: Mapping[str, Any], source: Source) -> str:
+    """``ranking (one sentence more a click; method coverage, model …)``."""
+    interface = source.document["interfaces"][item["name"]]
+    method = [f"{key} {item[key]}" for key in ("method", "model", "embedder") if item.get(key)]
+    parts = [_INTERFACES.get(str(interface), ""), ", ".join(method)]
+    inside = "; ".join(part for part in parts if part)
+    return f"{item['name']} ({inside})" if inside else str(item["name"])
+
+
+def _exclusions(document: Mapping[str, Any]) -> str:
+    """How many rows did not count, by reason."""
+    gone = {reason: n for reason, n in document["excluded"].items() if n}
+    if not gone:
+        return "All recorded trials count."
+    reasons = listed([f"{n} ({REASON_TEXTS[reason]})" for reason, n in gone.items()])
+    return (
+        f"Of {counted(document['rows'], 'recorded trial')} {sum(gone.values())} are not in the "
+        f"design set, each for the first reason that applies: {reasons}. In every place of "
+        "the schedule only the trials of one participant count, the one with most of them."
+    )
+
+
+def _measures(document: Mapping[str, Any]) -> str:
+    unscorable = sum(m["n_trials"] - m["n_scorable"] for m in document["design_set"].values())
+    out = (
+        f" {counted(unscorable, 'trial')} whose gold label was no response option are out of these "
+        "rates."
+        if unscorable
+        else ""
+    )
+    return (
+        "A trial is a success when the decision is the gold label, wrong when another label was "
+        f"chosen, and undecided when the participant could not decide.{out} Sentences are those "
+        "read (revealed one by one) or shown (all at once). Required sentences are the size of the "
+        "claim's smallest gold set. Over-reading is reported in two variants: over_read_msr, "
+        "reading on past the first prefix of the order shown that holds a gold set, and "
+        "over_read_min, reading more sentences than the smallest gold set has. Active time is the "
+        "time to the decision without the time in which the page was hidden."
+    )
+
+
+def _statistics(data: ReportData) -> str:
+    document, contrast = data.document, data.contrast
+    assert contrast is not None
+    block = inference_of(document)
+    family = [key for key in (block.get("holm") or {}).get("family") or {} if key in BY_KEY]
+    sentences = [
+        f"We compare {contrast.first} with {contrast.second} ({contrast.name}). Differences come "
+        "from least squares on the condition alone; the standard error is the largest of those "
+        "clustered by participant and claim, by participant, and by claim (Cameron, Gelbach and "
+        "Miller, 2011), with t intervals on the smaller number of clusters less one as degrees of "
+        "freedom."
+    ]
+    if family:
+        names = listed([BY_KEY[key].label.lower() for key in family])
+        sentences.append(f"p values are adjusted by Holm's method over {names}.")
+    verdict = document.get("non_inferiority") or {}
+    if verdict.get("margin") is not None:
+        sentences.append(
+            f"The margin of non-inferiority of success was {points(verdict['margin'])}; efficiency "
+            "without harm asks for both non-inferior success and fewer sentences."
+        )
+    sentences.append(_companions(data))
+    return " ".join([*sentences, few_people(block)]).strip()
+
+
+def _companions(data: ReportData) -> str:
+    """The further tests that were in fact worked out."""
+    block = inference_of(data.document)
+    tests = []
+    if any("mcnemar_exact_p" in (block.get(key) or {}) for key in ("success", "undecided")):
+        tests.append("exact McNemar tests over claim pairs (these people, other claims)")
+    if any(key.endswith("_by_claim") for key in block):
+        tests.append("t and Wilcoxon signed-rank tests (Pratt) over claims")
+    if any(key.endswith("_by_participant") for key in block):
+        tests.append("t and sign-flip tests over participants (other people, these claims)")
+    if block.get("crossed_bootstrap"):
+        tests.append("a crossed bootstrap of participants and claims")
+    if not tests:
+        return ""
+    return f"Exploratory and unadjusted beside them: {listed(tests)}."
+
+
+def few_people(block: Mapping[str, Any]) -> str:
+    """What five people and fewer can never show; empty for more, and where nobody is compared."""
+    found = block.get("success_by_participant")
+    n = found.get("n_participants") if isinstance(found, Mapping) else None
+    if not n or n > 5:
+        return ""
+    return (
+        f"With {counted(n, 'participant')} the smallest two-sided p of an exact sign-flip (or "
+        f"Wilcoxon) test is {2 / 2**n:g}: such a test can never reach 0.05, and at least six "
+        "participants are needed (0.03125)."
+    )
+
+
+def _software(data: ReportData) -> str:
+    libraries = listed([f"{name} {_version(name)}" for name in _LIBRARIES])
+    ran = sorted({str(s.study["software"]) for s in data.sources if s.study.get("software")})
+    seeds = [str(source.settings.planned.seed) for source in data.sources]
+    study = f"The study ran on {listed(ran)}. " if ran else ""
+    seed = f" The seed was {listed(seeds)}."
+    return (
+        f"{study}The analysis used suffice {_version('suffice')} with Python "
+        f"{platform.python_version()}, {libraries}.{seed}"
+    )
+
+
+def _version(package: str) -> str:
+    """A package's version; a copy that was never installed has none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(run from its source)" if package == "suffice" else "(version unknown)"

@@ -1,0 +1,42 @@
+"""What the participants card says of recruiting: the link with its id, and who did not come in."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from studyapp.domain.recruiting import PROLIFIC, arrivals_of, recruits_by_id
+from studyapp.enums import RefusedIdKind
+from studyapp.models import Study
+from studyapp.views.researcher_words import ago, listed, number
+
+
+def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
+    """For the card: how ids work here, and what became of the links. Empty without ids."""
+    if not recruits_by_id(study):
+        return {}
+    arrivals = arrivals_of(study)
+    refused = [
+        f"{number(arrivals.refused[kind])} {kind.label}"
+        for kind in RefusedIdKind
+        if arrivals.refused.get(kind)
+    ]
+    return {
+        "id_note": _id_note(study),
+        "stopped": number(arrivals.n_stopped),
+        "last_stopped": ago(arrivals.last_stopped, now) if arrivals.last_stopped else "",
+        "n_refused": number(sum(arrivals.refused.values())),
+        "refused": listed(refused),
+    }
+
+
+def _id_note(study: Study) -> str:
+    name = study.recruiting_setting("id_parameter")
+    repeats = study.recruiting_setting("repeats")
+    filler = "Prolific fills it in." if name in PROLIFIC else "Your recruiter has to fill it in."
+    runs = (
+        "The same id leads to the same run, in any browser."
+        if repeats == 1
+        else f"One id may have {number(repeats)} runs, none with a claim of an earlier one."
+    )
+    return f"Every person needs a link with their own {name}. {filler} {runs}"
