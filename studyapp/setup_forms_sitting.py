@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from analysis.comparison.compared import FAMILY
+from studyapp.domain.recruiting_settings import MAX_REPEATS, recruiting_problems
 from studyapp.domain.sitting_settings import CODE_PLACE, MAX_TRIES
 from studyapp.models import Study
 from studyapp.setup_forms import SetupForm, plain_lines
@@ -153,6 +154,62 @@ class EndingForm(SetupForm):
             "completion_code": data["completion_code"],
             "sitting": {name: data[name] for name in ("return_url", "declined_code")},
         }
+
+
+class RecruitingForm(SetupForm):
+    """How a recruiting site says who comes, and how often a person may take part."""
+
+    id_parameter = forms.CharField(
+        label="Parameter with the person's id",
+        required=False,
+        max_length=40,
+        help_text="The name under which the site puts its id for a person into the link: "
+        "PROLIFIC_PID on Prolific, workerId on Mechanical Turk. Left empty, the link is open to "
+        "everybody. Ids are stored apart from the answers and never exported with them.",
+        widget=forms.TextInput(
+            attrs={"class": "short", "spellcheck": "false", "autocapitalize": "none"}
+        ),
+    )
+    other_parameters = forms.CharField(
+        label="Further parameters to keep",
+        required=False,
+        max_length=500,
+        help_text="Separated by spaces, such as STUDY_ID SESSION_ID; kept apart like the id.",
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "none"}),
+    )
+    repeats = forms.IntegerField(
+        label="Times a person may take part",
+        min_value=1,
+        max_value=MAX_REPEATS,
+        help_text="More than once needs the person's id; every time brings other claims.",
+        widget=forms.NumberInput(attrs={"class": "short"}),
+    )
+
+    @classmethod
+    def initial_of(cls, study: Study) -> dict[str, Any]:
+        """The settings of a study, by field."""
+        return {
+            "id_parameter": study.recruiting_setting("id_parameter"),
+            "other_parameters": " ".join(study.recruiting_setting("other_parameters")),
+            "repeats": study.recruiting_setting("repeats"),
+        }
+
+    def clean_other_parameters(self) -> list[str]:
+        """The names, one by one."""
+        return str(self.cleaned_data["other_parameters"]).replace(",", " ").split()
+
+    def clean(self) -> dict[str, Any]:
+        """Each setting by itself, then whether they go together."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        for problem in recruiting_problems(cleaned):
+            field, _, words = problem.removeprefix("recruiting.").partition(": ")
+            subject = "This " if words.startswith("must") else ""
+            self.add_error(field, f"{subject}{words}.")
+        return cleaned
+
+    def changes(self) -> dict[str, Any]:
+        """What to change, named as in study.json."""
+        return {"recruiting": self.cleaned_data}
 
 
 class AnalysisForm(SetupForm):

@@ -65,6 +65,7 @@ setup_patterns = [
         researcher_setup_sitting.questionnaire,
         name="setup-questionnaire",
     ),
+    path(SETUP + "recruiting/", researcher_setup_sitting.recruiting, name="setup-recruiting"),
     path(SETUP + "ending/", researcher_setup_sitting.ending, name="setup-ending"),
     path(SETUP + "analysis/", researcher_setup_sitting.analysis, name="setup-analysis"),
     path(SETUP + "review/", researcher_setup_review.review, name="setup-review"),

@@ -144,13 +144,11 @@ def field_problem(name: str, value: Any) -> str | None:
 def change_draft(study: Study, changes: dict[str, Any]) -> None:
     """Change settings of a draft, named as in study.json, all or nothing.
 
-    ``sitting`` and ``preregistered`` are merged with what is stored; None takes a setting out. No
-    ``response_options`` (None) leaves them to the opening.
-    Raises StudyError with a line a field, NotEditable once the study has opened.
+    ``sitting``, ``recruiting`` and ``preregistered`` are merged with what is stored; None takes a
+    setting out. ``response_options`` None leaves them to the opening. Raises StudyError with a
+    line a field, NotEditable once the study has opened.
     """
-    merged = {
-        name: value for name, value in changes.items() if name in ("sitting", "preregistered")
-    }
+    merged = {name: value for name, value in changes.items() if name in _MERGED}
     given = {name: _without_none(value) for name, value in merged.items()}
     wanted = {name: value for name, value in (changes | given).items() if value is not None}
     fields, _ = check_configuration(wanted)
@@ -268,6 +266,8 @@ def _is_lease(value: Any) -> bool:
 
 #: Objects of settings, each with the function that lists what is wrong in it.
 _SETTINGS = {"sitting": sitting_problems, "recruiting": recruiting_problems}
+#: Objects of which a change holds only what changes.
+_MERGED = frozenset({*_SETTINGS, "preregistered"})
 _CHECKS: dict[str, tuple[str, Any, str]] = {
     "title": ("title", _is_short_text, "a text of 1 to 200 characters"),
     "lang": ("lang", _is_language, "a language tag such as en, of at most 20 characters"),

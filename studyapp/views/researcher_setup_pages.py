@@ -43,6 +43,7 @@ STEPS = (
     Step("schedule", "Schedule"),
     Step("sitting", "Sitting"),
     Step("questionnaire", "Questionnaire"),
+    Step("recruiting", "Recruiting"),
     Step("ending", "Codes and return"),
     Step("analysis", "Preregistration"),
     Step("review", "Review and open"),
@@ -182,6 +183,7 @@ def _states(study: Study) -> dict[str, tuple[str, Tone]]:
             counted(n_questions, "question") if n_questions else "none",
             Tone.DONE,
         ),
+        "recruiting": (study.recruiting_setting("id_parameter") or "open link", Tone.DONE),
         "ending": ("own code" if study.completion_code else "code is made", Tone.DONE),
         "analysis": ("stated" if study.preregistered else "nothing stated", Tone.DONE),
         "review": (

@@ -25,6 +25,7 @@ STEP_OF = {
     "no schedule": "setup-schedule",
     "schedule:": "setup-schedule",
     "the number of slots": "setup-schedule",
+    "recruiting": "setup-recruiting",
     "no completion code": "setup-ending",
     "participants are sent": "setup-ending",
     "the return address": "setup-ending",

@@ -21,7 +21,7 @@ from studyapp.setup_forms_questionnaire import (
     rows_of,
     rows_posted,
 )
-from studyapp.setup_forms_sitting import AnalysisForm, EndingForm, SittingForm
+from studyapp.setup_forms_sitting import AnalysisForm, EndingForm, RecruitingForm, SittingForm
 from studyapp.views.researcher_setup_pages import saved, setup_page, setup_view
 
 #: Stands in for a completion code that is made at the opening.
@@ -52,6 +52,16 @@ def ending(request: HttpRequest, study: Study) -> HttpResponse:
         return saved(request, study, "ending", "Codes and return address are saved.")
     context = {"form": form, **_return_link(study)}
     return setup_page(request, study, "ending", context, status=_status(request))
+
+
+@setup_view("GET", "HEAD", "POST")
+def recruiting(request: HttpRequest, study: Study) -> HttpResponse:
+    """How a recruiting site says who comes, and how often."""
+    form = RecruitingForm(request.POST or None, initial=RecruitingForm.initial_of(study))
+    if request.method == "POST" and form.is_valid():
+        change_draft(study, form.changes())
+        return saved(request, study, "recruiting", "The settings of recruiting are saved.")
+    return setup_page(request, study, "recruiting", {"form": form}, status=_status(request))
 
 
 @setup_view("GET", "HEAD", "POST")

@@ -107,6 +107,10 @@ def test_from_nothing_to_a_study_that_is_ready_to_open(page: Any, tmp_path: Path
     page.fill("#q-1-text", "How easy was it?")
     fits(page)
     go_on(page)
+    assert page.inner_text("h1") == "Recruiting"
+    page.fill("#id_id_parameter", "PROLIFIC_PID")
+    fits(page)
+    go_on(page)
     page.fill("#id_return_url", "https://app.prolific.com/submissions/complete?cc={code}")
     page.click('button:text-is("Save")')
     assert page.get_attribute("text=Open it in a new tab", "href") == (

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from studyapp.domain import schedule
 from studyapp.domain.assignment import withdraw
-from studyapp.models import Claim, Condition, Enrolment, Study
+from studyapp.models import Claim, Condition, Enrolment, Ranking, Study
 from studyapp.views.researcher_setup_pages import STEPS
 from tests import factories
 from tests.studyapp.views.pages import join, run_url, welcome_url
@@ -275,7 +275,8 @@ def picture(study: Study) -> dict[str, Any]:
         "study": {
             name: getattr(study, name)
             for name in (
-                "title", "lang", "texts", "sitting", "preregistered", "completion_code",
+                "title", "lang", "texts", "sitting", "recruiting",
+                "preregistered", "completion_code",
                 "response_options", "n_subsets", "n_replications", "seed", "order_policy", "frozen",
             )
         },
@@ -306,6 +307,7 @@ def test_R135_forged_posts_to_a_study_that_has_opened_change_nothing(state: str)
         (url(study, "schedule-remove"), {}),
         (url(study, "sitting"), {"break_every": 3}),
         (url(study, "questionnaire"), {"do": "save"}),
+        (url(study, "recruiting"), {"repeats": 1, "id_parameter": "FORGED"}),
         (url(study, "ending"), {"completion_code": "FORGED"}),
         (url(study, "analysis"), {"non_inferiority_margin": "0.5"}),
     ]  # fmt: skip
@@ -364,6 +366,22 @@ def test_the_review_shows_the_first_trial_of_each_condition_with_its_gold_sets()
     ) in said
     assert "Sufficient after 3 sentences." in said
     assert "Open the study" in said
+
+
+def test_R073_claims_without_a_ranking_are_counted_and_keep_the_study_from_opening() -> None:
+    study = factories.draft_study(owner=researcher())
+    factories.add_claims(study, 50)
+    factories.add_conditions(study)
+    factories.add_evidence(study)
+    schedule.lay_out(study, 5, 1, 1)
+    Ranking.objects.filter(claim__claim_id__in=["c3", "c14", "c15"]).delete()
+    client = client_of()
+    said = words(client.get(url(study, "review")))
+    assert "Not ready yet" in said
+    assert "Open the study" not in said
+    assert "3 of 50" in said
+    assert client.post(reverse("study-open", args=[study.slug])).status_code == 409
+    assert stored(study).is_draft
 
 
 def test_a_ready_study_is_opened_from_its_review() -> None:

@@ -194,6 +194,46 @@ def test_too_many_texts_are_said_above_the_list(client: Client, draft: Study) ->
     assert "At most 10 questions may be of kind text." in words(page)
 
 
+# ---- recruiting ----------------------------------------------------------------------------------
+
+
+def test_recruiting_is_saved_and_shown_again(client: Client, draft: Study) -> None:
+    save(client, draft, "recruiting", id_parameter="PROLIFIC_PID",
+         other_parameters="STUDY_ID, SESSION_ID", repeats="2")  # fmt: skip
+    assert stored(draft).recruiting == {
+        "id_parameter": "PROLIFIC_PID",
+        "other_parameters": ["STUDY_ID", "SESSION_ID"],
+        "repeats": 2,
+    }
+    again = fields_of(client.get(url(draft, "recruiting")))
+    assert again["other_parameters"] == "STUDY_ID SESSION_ID"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"id_parameter": "run"}, "This must be empty or up to 40 letters"),
+        ({"id_parameter": "a b"}, "This must be empty or up to 40 letters"),
+        ({"repeats": "2"}, "This must be set where there are other_parameters or repeats."),
+        (
+            {"other_parameters": "A"},
+            "This must be set where there are other_parameters or repeats.",
+        ),
+        ({"id_parameter": "A", "other_parameters": "A"}, "A is the id_parameter already."),
+        ({"id_parameter": "A", "other_parameters": "B B"}, "This must be a list of at most 10"),
+        ({"repeats": "0"}, "greater than or equal to 1"),
+        ({"repeats": ""}, "Fill this in."),
+    ],
+)
+def test_recruiting_that_does_not_fit_is_said_beside_its_field(
+    client: Client, draft: Study, changes: dict[str, str], said: str
+) -> None:
+    response = save(client, draft, "recruiting", **changes)
+    assert response.status_code == 422
+    assert said in words(response)
+    assert stored(draft).recruiting == {}
+
+
 # ---- codes and return ----------------------------------------------------------------------------
 
 
