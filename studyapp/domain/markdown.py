@@ -11,20 +11,19 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-#: A page has its own first and second heading.
-HEADINGS_BELOW = 2
 _ALLOWED_LINK = re.compile(r"(https?://|mailto:)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
-def as_html(text: str) -> SafeString:
+def as_html(text: str, *, below: int = 2) -> SafeString:
     """``text`` as HTML: CommonMark without raw HTML, images and indented code.
 
+    ``below`` is the level of the page's heading above the text; headings in it follow on that.
     A plain text of paragraphs and line breaks looks as it was typed. Links lead to http, https and
     mailto addresses only, and open beside the study, so that nobody loses a run. Kept for a while:
     every participant reads the same few texts.
     """
-    return mark_safe(_MARKDOWN.render(text))
+    return mark_safe(_MARKDOWN.render(text, {"below": below}))
 
 
 def _is_allowed_link(address: str) -> bool:
@@ -35,10 +34,10 @@ class _Renderer(RendererHTML):
     """Headings below those of the page; links that leave the page where it is."""
 
     def heading_open(self, tokens: list[Token], idx: int, options: Any, env: Any) -> str:
-        return f"<{_heading(tokens[idx])}>"
+        return f"<{_heading(tokens[idx], env)}>"
 
     def heading_close(self, tokens: list[Token], idx: int, options: Any, env: Any) -> str:
-        return f"</{_heading(tokens[idx])}>\n"
+        return f"</{_heading(tokens[idx], env)}>\n"
 
     def link_open(self, tokens: list[Token], idx: int, options: Any, env: Any) -> str:
         token = tokens[idx]
@@ -48,8 +47,8 @@ class _Renderer(RendererHTML):
         return self.renderToken(tokens, idx, options, env)
 
 
-def _heading(token: Token) -> str:
-    return f"h{min(int(token.tag[1:]) + HEADINGS_BELOW, 6)}"
+def _heading(token: Token, env: Any) -> str:
+    return f"h{min(int(token.tag[1:]) + env['below'], 6)}"
 
 
 def _made() -> MarkdownIt:

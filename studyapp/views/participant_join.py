@@ -155,7 +155,7 @@ def declined(request: HttpRequest, study_code: str) -> HttpResponse:
     """Thanks for somebody who does not want to take part. Stores nothing."""
     study = _study(study_code)
     context = study_values(study) | {
-        "declined": as_html(with_default_texts(study.texts, study.lang)["declined"]),
+        "declined": as_html(with_default_texts(study.texts, study.lang)["declined"], below=1),
         "declined_code": study.sitting_setting("declined_code"),
         # Who changes their mind must still be known by the id in the link.
         "query": _query_of(request),
@@ -209,7 +209,7 @@ def _consent(
     texts = with_default_texts(study.texts, study.lang)
     context = study_values(study) | {
         "form": form,
-        "welcome": as_html(texts["welcome"]),
+        "welcome": as_html(texts["welcome"], below=1),
         "consent": as_html(texts["consent"]),
         "is_preview": _is_preview(request),
         "query": link_query(study, recruited) if recruited else "",

@@ -216,7 +216,7 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
     else:
         context = run_values(enrolment)
     context |= {
-        "instructions": as_html(study.texts.get("instructions", "")),
+        "instructions": as_html(study.texts.get("instructions", ""), below=1),
         "outline": outline(enrolment),
         "has_started": enrolment.started_at is not None,
         "has_expired": enrolment.state not in RUNNING,
@@ -234,7 +234,7 @@ def returns_by_itself(enrolment: Enrolment) -> bool:
 def _finished(enrolment: Enrolment, *, stays: bool = False) -> Region:
     study = enrolment.slot.study
     context = run_values(enrolment) | {
-        "completion": as_html(study.texts.get("completion", "")),
+        "completion": as_html(study.texts.get("completion", ""), below=1),
         "debriefing": as_html(study.texts.get("debriefing", "")),
         "completion_code": study.completion_code,
         "n_trials": plan_of(enrolment.slot).n_trials,

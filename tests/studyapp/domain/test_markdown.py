@@ -25,6 +25,11 @@ def test_lists_emphasis_and_headings_below_those_of_the_page() -> None:
     )
 
 
+def test_headings_follow_on_the_heading_above_the_text() -> None:
+    assert as_html("# A\n## B", below=1) == "<h2>A</h2>\n<h3>B</h3>\n"
+    assert as_html("##### A") == "<h6>A</h6>\n"
+
+
 def test_links_open_beside_the_study_and_tell_nobody_where_from() -> None:
     assert as_html("[ask](https://e.org) [us](mailto:a@e.org)") == (
         '<p><a href="https://e.org" target="_blank" rel="noopener noreferrer">ask</a> '
