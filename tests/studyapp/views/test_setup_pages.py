@@ -205,6 +205,7 @@ def test_the_study_page_leads_to_the_step_that_is_due(client: Client, draft: Stu
         "review",
     ]
     assert url(draft, "basics") in page
+    assert "Upload or change claims" in page
 
 
 @pytest.mark.parametrize("step", [step.name for step in STEPS])
