@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from rankers.registry import METHODS
-from studyapp.domain import draft_conditions
+from studyapp.domain import draft_conditions, precompute
 from studyapp.errors import NotEditable
 from studyapp.models import Condition, PrecomputeJob, Ranking, Selection, Study
 from tests import factories
@@ -202,3 +202,22 @@ def test_a_condition_that_is_gone_meanwhile_is_refused(draft: Study) -> None:
     draft_conditions.remove_condition(gone)
     with pytest.raises(NotEditable, match="removed meanwhile"):
         draft_conditions.change_condition(Condition(pk=gone.pk, study=draft), name="x")
+
+
+def test_a_result_computed_for_an_older_setting_is_not_stored(
+    draft: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studyapp.tasks.prepare.delay", lambda job_id: None)
+    factories.add_claims(draft, 1)
+    condition = factories.lifecycle.add_condition(draft, "first", "incremental", "bm25")
+    precompute.queue_jobs(draft)
+    compute = precompute._compute
+
+    def slow_compute(*args: Any) -> Any:
+        result = compute(*args)
+        draft_conditions.change_condition(condition, params={"b": 0.5})
+        return result
+
+    monkeypatch.setattr(precompute, "_compute", slow_compute)
+    precompute.run_job(PrecomputeJob.objects.get().pk)
+    assert n_stored() == (0, 0, 0)
