@@ -13,6 +13,7 @@ from studyapp.domain.sitting_settings import (
     return_host,
 )
 from studyapp.models import Study
+from studyapp.setup_forms_analysis import AnalysisForm
 from studyapp.setup_forms_questionnaire import (
     KIND_LABELS,
     QuestionRow,
@@ -21,7 +22,7 @@ from studyapp.setup_forms_questionnaire import (
     rows_of,
     rows_posted,
 )
-from studyapp.setup_forms_sitting import AnalysisForm, EndingForm, RecruitingForm, SittingForm
+from studyapp.setup_forms_sitting import EndingForm, RecruitingForm, SittingForm
 from studyapp.views.researcher_setup_pages import saved, setup_page, setup_view
 
 #: Stands in for a completion code that is made at the opening.
