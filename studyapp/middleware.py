@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
 
 PARTICIPANT_PREFIX = "/p/"
 
@@ -41,6 +43,31 @@ class PagePolicy:
             response.headers["Content-Security-Policy"] = RESEARCHER_POLICY
             response.headers.setdefault("Cache-Control", "no-cache, private")
         return response
+
+
+class UploadLimit:
+    """Refuses a request that is too large before a byte of it is read or looked at.
+
+    A web server hands over as many bytes as the request announced, and none where it announced
+    nothing, so the announced length is all there is to check. Participants' forms have their own,
+    far smaller limit (views/participant_guard.py).
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        is_number = length.isascii() and length.isdigit() and len(length) < 19
+        if is_number and int(length) <= settings.MAX_UPLOAD_MB * 1_000_000:
+            return self.get_response(request)
+        if is_participant_page(request):
+            return self.get_response(request)
+        context = {
+            "limit": f"{settings.MAX_UPLOAD_MB:,} MB",
+            "size": f"{int(length) / 1_000_000:,.0f} MB" if is_number else "",
+        }
+        return HttpResponse(render_to_string("413.html", context), status=413)
 
 
 class _ResearcherOnly:

@@ -66,6 +66,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "studyapp.middleware.PagePolicy",
+    "studyapp.middleware.UploadLimit",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "studyapp.middleware.ResearcherSession",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -178,6 +179,8 @@ SECURE_PROXY_SSL_HEADER = (
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 
+#: The largest upload, in megabytes of a million bytes: a claims file of about 20,000 claims.
+MAX_UPLOAD_MB = env_int("SUFFICE_MAX_UPLOAD_MB", 200, minimum=1)
 #: How long a participant keeps a slot without doing anything, unless the study says otherwise.
 SLOT_LEASE_MINUTES = env_int("SUFFICE_SLOT_LEASE_MINUTES", 120, minimum=1)
 #: How long a worker keeps a precompute job without renewing, in seconds.

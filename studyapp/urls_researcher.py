@@ -4,9 +4,75 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from studyapp.forms import LoginForm
-from studyapp.views import researcher, researcher_power, researcher_results
+from studyapp.views import (
+    researcher,
+    researcher_power,
+    researcher_results,
+    researcher_setup,
+    researcher_setup_claims,
+    researcher_setup_conditions,
+    researcher_setup_review,
+    researcher_setup_schedule,
+    researcher_setup_sitting,
+)
+
+SETUP = "studies/<slug:slug>/setup/"
+
+setup_patterns = [
+    path("new/", researcher_setup.new_study, name="setup-new"),
+    path(SETUP, researcher_setup.setup, name="setup"),
+    path(SETUP + "basics/", researcher_setup.basics, name="setup-basics"),
+    path(SETUP + "texts/", researcher_setup.texts, name="setup-texts"),
+    path(SETUP + "texts/preview", researcher_setup.text_preview, name="setup-text-preview"),
+    path(SETUP + "claims/", researcher_setup_claims.claims, name="setup-claims"),
+    path(SETUP + "claims/remove", researcher_setup_claims.remove, name="setup-claims-remove"),
+    path(
+        SETUP + "claims/files/<slug:token>/",
+        researcher_setup_claims.report,
+        name="setup-claims-report",
+    ),
+    path(
+        SETUP + "claims/files/<slug:token>/problems.csv",
+        researcher_setup_claims.problems,
+        name="setup-claims-problems",
+    ),
+    path(SETUP + "conditions/", researcher_setup_conditions.conditions, name="setup-conditions"),
+    path(
+        SETUP + "conditions/new/<slug:method>/",
+        researcher_setup_conditions.new_condition,
+        name="setup-condition-new",
+    ),
+    path(
+        SETUP + "conditions/<int:condition_id>/",
+        researcher_setup_conditions.condition,
+        name="setup-condition",
+    ),
+    path(
+        SETUP + "conditions/<int:condition_id>/move",
+        researcher_setup_conditions.move,
+        name="setup-condition-move",
+    ),
+    path(
+        SETUP + "conditions/<int:condition_id>/remove/",
+        researcher_setup_conditions.remove,
+        name="setup-condition-remove",
+    ),
+    path(SETUP + "schedule/", researcher_setup_schedule.schedule, name="setup-schedule"),
+    path(SETUP + "schedule/remove", researcher_setup_schedule.remove, name="setup-schedule-remove"),
+    path(SETUP + "sitting/", researcher_setup_sitting.sitting, name="setup-sitting"),
+    path(
+        SETUP + "questionnaire/",
+        researcher_setup_sitting.questionnaire,
+        name="setup-questionnaire",
+    ),
+    path(SETUP + "recruiting/", researcher_setup_sitting.recruiting, name="setup-recruiting"),
+    path(SETUP + "ending/", researcher_setup_sitting.ending, name="setup-ending"),
+    path(SETUP + "analysis/", researcher_setup_sitting.analysis, name="setup-analysis"),
+    path(SETUP + "review/", researcher_setup_review.review, name="setup-review"),
+]
 
 urlpatterns = [
+    *setup_patterns,
     path("", researcher.study_list, name="study-list"),
     path("studies/<slug:slug>/", researcher.study, name="study"),
     path("studies/<slug:slug>/precompute/", researcher.study_precompute, name="study-precompute"),

@@ -9,11 +9,12 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from rankers.formats.lines import deep_text_problem, parse_json, text_problem
-from studyapp.domain.lifecycle import add_condition, check_slug
+from studyapp.domain.condition_check import check_slug
+from studyapp.domain.lifecycle import add_condition
 from studyapp.domain.recruiting_settings import recruiting_problems
 from studyapp.domain.sitting_settings import sitting_problems
 from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
-from studyapp.errors import StudyError
+from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Study
 
 SLUG_LENGTH = Study._meta.get_field("slug").max_length
@@ -45,15 +46,22 @@ DESCRIPTIVE = frozenset(
 def read_configuration(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``. Raises StudyError when it is none."""
     try:
-        configuration = parse_json(path.read_text(encoding="utf-8-sig"))
+        data = path.read_bytes()
     except OSError as error:
         raise StudyError(f"{path}: {error.strerror or error}") from None
+    return parse_configuration(data, str(path))
+
+
+def parse_configuration(data: bytes, name: str) -> dict[str, Any]:
+    """The JSON object in the bytes of the file ``name``. Raises StudyError when it is none."""
+    try:
+        configuration = parse_json(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise StudyError(f"{path}: not UTF-8; save the file as UTF-8.") from None
+        raise StudyError(f"{name}: not UTF-8; save the file as UTF-8.") from None
     except ValueError as error:
-        raise StudyError(f"{path}: {error}.") from None
+        raise StudyError(f"{name}: {error}.") from None
     if not isinstance(configuration, dict):
-        raise StudyError(f"{path}: the file must hold one JSON object.")
+        raise StudyError(f"{name}: the file must hold one JSON object.")
     return configuration
 
 
@@ -122,6 +130,45 @@ def check_configuration(
     # The counts of subsets and replications are set by the schedule; a draft only remembers them.
     fields.pop("n_replications", None)
     return fields, conditions
+
+
+def field_problem(name: str, value: Any) -> str | None:
+    """What is wrong with one setting (``sitting.X`` for one of the sitting), or None."""
+    if name.startswith("sitting."):
+        found = sitting_problems({name.removeprefix("sitting."): value})
+        return found[0].partition(": ")[2] if found else None
+    _, test, wanted = _CHECKS[name]
+    return None if deep_text_problem(value) is None and test(value) else f"must be {wanted}"
+
+
+def change_draft(study: Study, changes: dict[str, Any]) -> None:
+    """Change settings of a draft, named as in study.json, all or nothing.
+
+    ``sitting``, ``recruiting`` and ``preregistered`` are merged with what is stored; None takes a
+    setting out. ``response_options`` None leaves them to the opening. Raises StudyError with a
+    line a field, NotEditable once the study has opened.
+    """
+    merged = {name: value for name, value in changes.items() if name in _MERGED}
+    given = {name: _without_none(value) for name, value in merged.items()}
+    wanted = {name: value for name, value in (changes | given).items() if value is not None}
+    fields, _ = check_configuration(wanted)
+    if "response_options" in changes:
+        fields.setdefault("response_options", [])
+    with transaction.atomic():
+        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        if not locked.is_draft:
+            raise NotEditable("The study has opened: its settings are frozen.")
+        for name, value in merged.items():
+            fields[name] = _without_none(getattr(locked, name) | value)
+        for name, value in fields.items():
+            setattr(locked, name, value)
+        locked.save(update_fields=list(fields))
+    for name, value in fields.items():
+        setattr(study, name, value)
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _check_conditions(given: Any, problems: list[str]) -> list[dict[str, Any]]:
@@ -219,6 +266,8 @@ def _is_lease(value: Any) -> bool:
 
 #: Objects of settings, each with the function that lists what is wrong in it.
 _SETTINGS = {"sitting": sitting_problems, "recruiting": recruiting_problems}
+#: Objects of which a change holds only what changes.
+_MERGED = frozenset({*_SETTINGS, "preregistered"})
 _CHECKS: dict[str, tuple[str, Any, str]] = {
     "title": ("title", _is_short_text, "a text of 1 to 200 characters"),
     "lang": ("lang", _is_language, "a language tag such as en, of at most 20 characters"),

@@ -16,12 +16,13 @@ from typing import Any
 from django.db import DataError, IntegrityError, transaction
 
 from rankers.formats.lines import deep_text_problem
+from studyapp.domain.condition_check import check_slug
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import FORMAT_VERSION
 from studyapp.domain.import_results import store_results
 from studyapp.domain.import_schedule import store_schedule
 from studyapp.domain.importing import import_claims
-from studyapp.domain.lifecycle import check_slug, freeze_record
+from studyapp.domain.lifecycle import freeze_record
 from studyapp.enums import TrialKind
 from studyapp.errors import BadUpload, StudyError
 from studyapp.models import Claim, Study

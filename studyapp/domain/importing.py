@@ -6,15 +6,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
 import rankers
 from rankers import formats
-from studyapp.enums import Interface, TrialKind
-from studyapp.errors import BadUpload, NotEditable
+from studyapp.domain.claims_check import (
+    FileCheck,
+    Roles,
+    faults_of,
+    findings,
+    known_claims,
+    refuse_frozen,
+    rows_of,
+)
+from studyapp.enums import TrialKind
+from studyapp.errors import BadUpload
 from studyapp.models import Candidate, Claim, GoldSet, Study
 
 #: Claims written at once; bounds memory whatever the file's size.
@@ -54,17 +62,16 @@ def import_claims(
     BadUpload with every problem (the first 200 listed), NotEditable once the study has opened or
     is scheduled.
     """
-    if not study.is_draft:
-        raise NotEditable("The study has opened: its claims are frozen.")
-    if study.n_replications and role == TrialKind.MAIN:
-        raise NotEditable("The study has a schedule already: import all claims first.")
-    stored = Claim.objects.filter(study=study).values_list("claim_id", "digest", "role")
-    known = {claim_id: (digest, its_role) for claim_id, digest, its_role in stored}
-    wanted = _Roles(role, roles or {})
+    refuse_frozen(study, role)
+    known = known_claims(study)
+    wanted = Roles(role, roles or {})
     report = ImportReport()
     _check_file(path, format_name, known, limit, skip_invalid, wanted, report)
     with transaction.atomic():
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        refuse_frozen(locked, role)
+        if Claim.objects.filter(study=study).count() != len(known):
+            raise BadUpload("The study's claims changed during the import: import the file again.")
         last = Claim.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
         batch: list[rankers.Claim] = []
         for claim in _good_claims(path, format_name, limit, wanted):
@@ -81,30 +88,12 @@ def import_claims(
     return report
 
 
-@dataclass(frozen=True)
-class _Roles:
-    """The kind of trial that each claim of a file is for."""
-
-    usual: str
-    by_id: Mapping[str, str]
-
-    def of(self, claim: rankers.Claim) -> str:
-        return self.by_id.get(claim.id, self.usual)
-
-
-def _rows(path: Path, format_name: str) -> Iterator[formats.Row]:
-    try:
-        yield from formats.read_rows(path, format_name)
-    except rankers.RankerError as error:
-        raise BadUpload(str(error).splitlines()) from None
-
-
 def _good_claims(
-    path: Path, format_name: str, limit: int | None, roles: _Roles
+    path: Path, format_name: str, limit: int | None, roles: Roles
 ) -> Iterator[rankers.Claim]:
     n_given = 0
-    for row in _rows(path, format_name):
-        if row.claim is None or _faults(row.claim, roles):
+    for row in rows_of(path, format_name):
+        if row.claim is None or faults_of(row.claim, roles):
             continue
         if limit is not None and n_given >= limit:
             return
@@ -118,73 +107,22 @@ def _check_file(
     known: dict[str, tuple[str, str]],
     limit: int | None,
     skip_invalid: bool,
-    roles: _Roles,
+    roles: Roles,
     report: ImportReport,
 ) -> None:
-    problems: list[str] = []
-    conflicts: list[str] = []
-    n_good = 0
-    for row in _rows(path, format_name):
-        if limit is not None and n_good >= limit:
-            break
-        problems += [f"{path.name}, {problem}" for problem in row.problems]
-        report.notices += [f"{path.name}, {notice}" for notice in row.notices]
-        if row.left_out:
-            report.left_out[row.left_out] += 1
-        if row.claim is None:
-            continue
-        if faults := _faults(row.claim, roles):
-            problems += [f"{path.name}, line {row.line}, {fault}" for fault in faults]
-            continue
-        n_good += 1
-        if row.claim.id in known:
-            if difference := _difference(row.claim, roles, *known[row.claim.id]):
-                conflicts.append(
-                    f"{path.name}, line {row.line}, field id: {row.claim.id!r} is in the study "
-                    f"already {difference}; give the new claim another id"
-                )
-            else:
-                report.n_repeated += 1
+    check = FileCheck()
+    for kind, found in findings(path, format_name, known, limit, roles):
+        check.add(kind, found)
+    problems, conflicts, notices = (
+        [f"{path.name}, {problem}" for problem in found]
+        for found in (check.problems, check.conflicts, check.notices)
+    )
+    report.notices, report.left_out, report.n_repeated = notices, check.left_out, check.n_repeated
     if conflicts or (problems and not skip_invalid):
         raise BadUpload(_listed(conflicts + problems))
     report.skipped = _listed(problems)
-    if not n_good:
+    if not check.n_good:
         raise BadUpload([*_listed(problems), f"{path.name}: no claim to import"])
-
-
-def _difference(claim: rankers.Claim, roles: _Roles, digest: str, role: str) -> str:
-    """How a claim differs from the stored one with its id; empty if it does not."""
-    if formats.claim_digest(claim) != digest:
-        return "with other content"
-    return "" if roles.of(claim) == role else f"with the role {role}"
-
-
-def _faults(claim: rankers.Claim, roles: _Roles) -> list[str]:
-    """What keeps a sound claim out of a study, field first."""
-    return _too_long(claim) + (
-        practice_faults(claim.meta) if roles.of(claim) == TrialKind.PRACTICE else []
-    )
-
-
-def practice_faults(meta: Mapping[str, Any]) -> list[str]:
-    """What a practice claim says in ``meta`` that its trial could not use."""
-    faults = []
-    explanation, interface = meta.get("explanation"), meta.get("interface")
-    if explanation is not None and not (isinstance(explanation, str) and explanation.strip()):
-        faults.append("field meta.explanation: must be a text, shown after the practice trial")
-    if interface is not None and interface not in Interface.values:
-        faults.append(f"field meta.interface: must be {' or '.join(Interface.values)}")
-    return faults
-
-
-def _too_long(claim: rankers.Claim) -> list[str]:
-    """Fields longer than a study can keep, each with its limit."""
-    limits = {"id": Claim._meta.get_field("claim_id"), "lang": Claim._meta.get_field("lang")}
-    return [
-        f"field {name}: longer than {field.max_length} characters, the limit of a study; cut it"
-        for name, field in limits.items()
-        if len(getattr(claim, name)) > field.max_length
-    ]
 
 
 def _listed(problems: list[str]) -> list[str]:
@@ -193,7 +131,7 @@ def _listed(problems: list[str]) -> list[str]:
     return [*problems[:MAX_LISTED], f"… and {len(problems) - MAX_LISTED} more problems"]
 
 
-def _write_batch(study: Study, batch: list[rankers.Claim], last: int, roles: _Roles) -> int:
+def _write_batch(study: Study, batch: list[rankers.Claim], last: int, roles: Roles) -> int:
     """Write claims, candidates and gold sets; returns the last position used."""
     rows = Claim.objects.bulk_create(
         Claim(

@@ -8,37 +8,21 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_slug
 from django.db import transaction
+from django.db.models import Max
 from django.utils import timezone
 
-import rankers
-from rankers.formats.lines import text_problem
-from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL
-from rankers.registry import method_needs
 from studyapp.codes import random_code
+from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
-from studyapp.domain.sitting_settings import return_host, shared_settings
+from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
 from studyapp.domain.texts import with_default_texts
-from studyapp.enums import ConditionPolicy, Interface, StudyState, TrialKind
+from studyapp.enums import ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
 from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
 from studyapp.protocols.verification import default_options
-
-KIND_OF_INTERFACE = {Interface.INCREMENTAL: "ranker", Interface.ALL_AT_ONCE: "selector"}
-
-
-def check_slug(slug: str, what: str) -> None:
-    """Raise StudyError unless ``slug`` is made of letters, digits, hyphens and underscores."""
-    try:
-        validate_slug(slug)
-    except ValidationError:
-        raise StudyError(
-            f"{what} {slug!r}: use letters, digits, hyphens and underscores only."
-        ) from None
 
 
 def add_condition(
@@ -56,52 +40,14 @@ def add_condition(
     ``incremental`` takes rankers and ``all_at_once`` takes selectors. Raises StudyError for an
     unknown method or parameter, NotEditable once the study has opened or is scheduled.
     """
-    check_slug(name, "condition")
-    for field, value in (("name", name), ("model", model), ("embedder", embedder)):
-        limit = Condition._meta.get_field(field).max_length
-        if len(value) > limit or text_problem(value):
-            raise StudyError(f"condition {field}: use at most {limit} ordinary characters.")
-    if interface not in Interface.values:
-        raise StudyError(f"interface {interface!r}: use {' or '.join(Interface.values)}.")
-    try:
-        info = rankers.method_info(method)
-    except rankers.UnknownMethod as error:
-        raise StudyError(str(error)) from None
-    if info.kind != KIND_OF_INTERFACE[Interface(interface)]:
-        raise StudyError(
-            f"interface {interface} takes a {KIND_OF_INTERFACE[Interface(interface)]}, "
-            f"but {method} is a {info.kind}."
-        )
-    clean = check_params(method, params or {})
-    needs = set(method_needs(method, clean))
+    fields = checked_condition(name, interface, method, model, embedder, params or {})
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        if not study.is_draft:
-            raise NotEditable("The study has opened: its conditions are frozen.")
-        if study.n_replications:
-            raise NotEditable(
-                "The study has a schedule already: add conditions first, then schedule."
-            )
+        refuse_frozen_conditions(study)
         if study.conditions.filter(name=name).exists():
             raise StudyError(f"condition {name!r} exists already: choose another name.")
-        return Condition.objects.create(
-            study=study,
-            name=name,
-            position=study.conditions.count() + 1,
-            interface=interface,
-            method=method,
-            model=model if needs & {MODEL, LOCAL_MODEL} else "",
-            embedder=embedder if EMBEDDER in needs else "",
-            params=clean,
-        )
-
-
-def check_params(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of ``method``, typed. Raises StudyError naming the wrong one."""
-    try:
-        return rankers.method_params(method, params)
-    except rankers.RankerError as error:
-        raise StudyError(str(error)) from None
+        last = study.conditions.aggregate(last=Max("position"))["last"] or 0
+        return Condition.objects.create(study=study, position=last + 1, **fields)
 
 
 def opening_problems(study: Study) -> list[str]:
@@ -158,6 +104,11 @@ def opening_warnings(study: Study) -> list[str]:
         warnings.append(
             f"participants are sent back to {host} at the end: try the return address yourself"
         )
+        if not is_known_host(host):
+            warnings.append(
+                f"the return address: {host} is none of the recruiting sites we know, "
+                "so look for a typing error"
+            )
     if unscorable:
         warnings.append(
             f"claims labelled {', '.join(sorted(unscorable))} have no such answer: not scorable"

@@ -140,7 +140,9 @@ def run_job(job_id: int) -> bool:
     lease = take_job(job_id)
     if lease is None:
         return False
-    job = PrecomputeJob.objects.select_related("condition", "claim").get(pk=job_id)
+    job = PrecomputeJob.objects.select_related("condition", "claim").filter(pk=job_id).first()
+    if job is None:  # its condition was changed or removed at this moment
+        return False
     started = time.monotonic()
     with kept(lease):
         try:

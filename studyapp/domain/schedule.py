@@ -37,12 +37,13 @@ class Balance:
         return not self.problems
 
 
-def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> None:
+def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **policies: str) -> None:
     """Make subsets, slots and planned trials, all or nothing.
 
-    A draft's schedule is made anew. Once the study has opened only further cycles can be added:
-    same subsets and seed, more replications. Raises NotReady without claims or conditions or when
-    the numbers do not fit, NotEditable for any other change after the opening.
+    A draft's schedule is made anew, with another ``order_policy`` or ``condition_policy`` if
+    ``policies`` holds one. Once the study has opened only further cycles can be added: same
+    subsets and seed, more replications. Raises NotReady without claims or conditions or when the
+    numbers do not fit, NotEditable for any other change after the opening.
     """
     if n_replications < 1:
         raise NotReady("--replications must be 1 or more.")
@@ -54,7 +55,10 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> Non
             raise NotReady("The study has no claims: import them first (import_claims).")
         if not conditions:
             raise NotReady("The study has no conditions: add them first (add_condition).")
-        _check_numbers(study, n_subsets, len(claims), len(conditions))
+        if study.is_draft:
+            for name in ("order_policy", "condition_policy"):
+                setattr(study, name, policies.get(name) or getattr(study, name))
+        check_numbers(study, n_subsets, len(claims), len(conditions))
         first_new = 1
         if not study.is_draft:
             _refuse_change_of_design(study, n_subsets, n_replications, seed)
@@ -65,7 +69,29 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> Non
         for replication in range(first_new, n_replications + 1):
             _make_cycle(study, claims, conditions, n_subsets, replication, seed)
         study.n_subsets, study.n_replications, study.seed = n_subsets, n_replications, seed
-        study.save(update_fields=["n_subsets", "n_replications", "seed"])
+        study.save(
+            update_fields=[
+                "n_subsets",
+                "n_replications",
+                "seed",
+                "order_policy",
+                "condition_policy",
+            ]
+        )
+
+
+def remove_schedule(study: Study) -> None:
+    """Take the schedule of a draft away, so that claims and conditions can change again.
+
+    Raises NotEditable once the study has opened.
+    """
+    with transaction.atomic():
+        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        if not locked.is_draft:
+            raise NotEditable("The study has opened: its schedule is frozen.")
+        _remove_schedule(locked)
+        locked.n_replications = 0
+        locked.save(update_fields=["n_replications"])
 
 
 def balance_of(study: Study) -> Balance:
@@ -136,7 +162,8 @@ def _describe_slots(balance: Balance, planned: list[tuple], names: list[str]) ->
         balance.first_condition[name] = first[name]
 
 
-def _check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
+def check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
+    """Raise NotReady unless n claims and m conditions make a schedule with k subsets."""
     within = study.condition_policy == ConditionPolicy.WITHIN
     try:
         latin.allowed_shifts(k, m if within else 1)

@@ -14,6 +14,17 @@ CODE_PLACE = "{code}"
 #: Never exported, like the completion code: who reads an export must not be able to use it.
 SECRET_SETTINGS = frozenset({"declined_code"})
 
+#: Where participants are usually sent back to.
+KNOWN_HOSTS = (
+    "prolific.com",
+    "prolific.co",
+    "mturk.com",
+    "sona-systems.com",
+    "sona-systems.net",
+    "cloudresearch.com",
+    "qualtrics.com",
+)
+
 QUESTION_KINDS = ("choice", "scale", "text", "number")
 #: A scale stands in one line of a phone.
 MAX_SCALE_POINTS = 11
@@ -62,6 +73,11 @@ def return_address(return_url: str, code: str) -> str:
 def return_host(return_url: str) -> str:
     """The host that participants are sent to."""
     return urlsplit(return_url).hostname or ""
+
+
+def is_known_host(host: str) -> bool:
+    """Whether ``host`` belongs to a recruiting site that we know; others may be mistyped."""
+    return any(host == known or host.endswith(f".{known}") for known in KNOWN_HOSTS)
 
 
 def _questionnaire_problems(value: Any) -> list[str]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import has_withdrawn, move_to_free_slot, withdraw
 from studyapp.domain.events import clean_client_ms
+from studyapp.domain.markdown import as_html
 from studyapp.domain.questionnaire import submit_questionnaire
 from studyapp.domain.trials import (
     find_run,
@@ -174,9 +175,9 @@ def help_page(request: HttpRequest, study_code: str, token: str) -> HttpResponse
         return _gone(request, study_code, token)
     texts = enrolment.slot.study.texts
     context = run_values(enrolment) | {
-        "instructions": texts.get("instructions", ""),
+        "instructions": as_html(texts.get("instructions", "")),
         **example_values(enrolment),
-        "consent": texts.get("consent", ""),
+        "consent": as_html(texts.get("consent", "")),
     }
     return region_or_page(request, Region("participant/_help.html", context), PAGE)
 

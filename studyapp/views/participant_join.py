@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import join
 from studyapp.domain.join_forms import issue_join_form, read_join_form
+from studyapp.domain.markdown import as_html
 from studyapp.domain.recruiting import (
     Recruited,
     count_refused,
@@ -154,7 +155,7 @@ def declined(request: HttpRequest, study_code: str) -> HttpResponse:
     """Thanks for somebody who does not want to take part. Stores nothing."""
     study = _study(study_code)
     context = study_values(study) | {
-        "declined": with_default_texts(study.texts, study.lang)["declined"],
+        "declined": as_html(with_default_texts(study.texts, study.lang)["declined"], below=1),
         "declined_code": study.sitting_setting("declined_code"),
         # Who changes their mind must still be known by the id in the link.
         "query": _query_of(request),
@@ -208,8 +209,8 @@ def _consent(
     texts = with_default_texts(study.texts, study.lang)
     context = study_values(study) | {
         "form": form,
-        "welcome": texts["welcome"],
-        "consent": texts["consent"],
+        "welcome": as_html(texts["welcome"], below=1),
+        "consent": as_html(texts["consent"]),
         "is_preview": _is_preview(request),
         "query": link_query(study, recruited) if recruited else "",
         "message": message,

@@ -10,6 +10,7 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
 from studyapp.domain.languages import interface_language
+from studyapp.domain.markdown import as_html
 from studyapp.domain.queries import shown_sentences
 from studyapp.domain.recruiting import recruits_by_id
 from studyapp.domain.sitting import Stage, place_of, plan_of, stage_of
@@ -215,7 +216,7 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
     else:
         context = run_values(enrolment)
     context |= {
-        "instructions": study.texts.get("instructions", ""),
+        "instructions": as_html(study.texts.get("instructions", ""), below=1),
         "outline": outline(enrolment),
         "has_started": enrolment.started_at is not None,
         "has_expired": enrolment.state not in RUNNING,
@@ -233,8 +234,8 @@ def returns_by_itself(enrolment: Enrolment) -> bool:
 def _finished(enrolment: Enrolment, *, stays: bool = False) -> Region:
     study = enrolment.slot.study
     context = run_values(enrolment) | {
-        "completion": study.texts.get("completion", ""),
-        "debriefing": study.texts.get("debriefing", ""),
+        "completion": as_html(study.texts.get("completion", ""), below=1),
+        "debriefing": as_html(study.texts.get("debriefing", "")),
         "completion_code": study.completion_code,
         "n_trials": plan_of(enrolment.slot).n_trials,
         "stays": stays,

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from studyapp.domain.markdown import as_html
 from studyapp.models import Enrolment, Study
 from studyapp.views.participant_language import page_language, speak, speak_to
 
@@ -41,7 +42,7 @@ def study_values(study: Study) -> dict[str, Any]:
     return {
         "study": study,
         "title": study.title,
-        "contact": study.texts.get("contact", ""),
+        "contact": as_html(study.texts.get("contact", "")),
         **page_language(study.lang),
     }
 

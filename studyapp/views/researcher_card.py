@@ -29,6 +29,14 @@ class Command:
 
 
 @dataclass(frozen=True)
+class SetupLink:
+    """A page of setting up: the name of its address, and what one does there."""
+
+    url_name: str
+    says: str
+
+
+@dataclass(frozen=True)
 class Card:
     """One card. ``template`` prints ``content``; a card that is not ``is_open`` folds to a line."""
 
@@ -40,6 +48,8 @@ class Card:
     is_open: bool
     missing: list[str] = field(default_factory=list)
     command: Command | None = None
+    #: The set-up page on which this is done in the browser, if there is one.
+    setup: SetupLink | None = None
     content: Any = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -15,12 +15,20 @@ from studyapp.forms import CloseForm
 from studyapp.models import Claim, Condition, Enrolment, Ranking, Selection, Slot, Study
 from studyapp.views import researcher_preparation as preparation
 from studyapp.views import researcher_running as running
-from studyapp.views.researcher_card import Card, Tone
+from studyapp.views.researcher_card import Card, SetupLink, Tone
 from studyapp.views.researcher_people import people_card, people_of
 from studyapp.views.researcher_precompute import PrecomputeStatus, precompute_status
 from studyapp.views.researcher_running import OpeningStatus
 from studyapp.views.researcher_schedule import schedule_card
 from studyapp.views.researcher_words import moment, number
+
+#: The page that does in the browser what a card of a draft is about.
+SETUP_PAGES = {
+    "claims": SetupLink("setup-claims", "Upload or change claims"),
+    "conditions": SetupLink("setup-conditions", "Add or change conditions"),
+    "schedule": SetupLink("setup-schedule", "Lay out the schedule"),
+    "opening": SetupLink("setup-review", "Review the study"),
+}
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,8 @@ def study_page(
         running.measures_card(study, completed),
         running.export_card(study, claims.n, completed),
     ]
+    if study.is_draft:
+        cards = [replace(card, setup=SETUP_PAGES.get(card.anchor)) for card in cards]
     return StudyPage(
         cards=cards,
         next=next((NextStep(card.anchor, card.title) for card in cards if _calls(card.tone)), None),

@@ -117,7 +117,7 @@ def _slot_rows(balance: Balance, names: list[str], orders: dict[SlotKey, list[in
     return [
         {
             "slot": f"{row['replication']}.{row['slot']}",
-            "strip": _strip(orders.get((row["replication"], row["slot"]), [])),
+            "strip": strip_of(orders.get((row["replication"], row["slot"]), [])),
             "subsets": [", ".join(map(str, row["subsets"][name])) or "–" for name in names],
             "n_trials": number(row["n_trials"]),
         }
@@ -138,7 +138,7 @@ def _trial_orders(study: Study) -> dict[SlotKey, list[int]]:
     }
 
 
-def _strip(conditions: list[int]) -> list[dict]:
+def strip_of(conditions: list[int]) -> list[dict]:
     """A slot's trials drawn as runs of the same condition: start, width, fill."""
     pieces: list[dict] = []
     start = 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from studyapp.domain import importing, lifecycle
 from studyapp.domain.importing import import_claims
-from studyapp.errors import BadUpload, NotEditable
+from studyapp.errors import BadUpload, NotEditable, StudyError
 from studyapp.models import Candidate, Claim, GoldSet
 from tests import factories
 from tests.shared_data import DATA, needs_data
@@ -184,3 +187,30 @@ def test_real_files_are_imported(name, format_name, n_claims):
     assert import_claims(study, DATA / name, format_name).n_imported == n_claims
     claim = Claim.objects.filter(study=study).first()
     assert claim.candidates.count() == claim.n_candidates
+
+
+@pytest.mark.parametrize("meanwhile", ["opened", "others"])
+def test_what_changes_while_a_file_is_read_is_seen_under_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    study = factories.ready_study() if meanwhile == "opened" else factories.draft_study()
+    file = tmp_path / "claims.jsonl"
+    file.write_text(
+        '{"id": "new", "claim": "A", "label": "supported", "candidates": ["a"], '
+        '"gold_sets": [[0]]}\n',
+        encoding="utf-8",
+    )
+    check = importing._check_file
+
+    def slow_check(*args: Any) -> None:
+        check(*args)
+        if meanwhile == "opened":
+            lifecycle.open_study(study)
+        else:
+            factories.add_claims(study, 1)
+
+    monkeypatch.setattr(importing, "_check_file", slow_check)
+    said = "its claims are frozen" if meanwhile == "opened" else "changed during the import"
+    with pytest.raises(StudyError, match=said):
+        import_claims(study, file, role="practice")
+    assert not study.claims.filter(claim_id="new").exists()
