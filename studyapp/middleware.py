@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from axes.middleware import AxesMiddleware
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+from django_otp.middleware import OTPMiddleware
+
+from studyapp.domain import audit
 
 PARTICIPANT_PREFIX = "/p/"
 
@@ -75,3 +79,24 @@ class ResearcherAuthentication(_ResearcherOnly, AuthenticationMiddleware):
 
 class ResearcherMessages(_ResearcherOnly, MessageMiddleware):
     """One-time messages, for researchers only."""
+
+
+class ResearcherSecondFactor(_ResearcherOnly, OTPMiddleware):
+    """Whether the login was confirmed by a second factor: ``request.user.is_verified()``."""
+
+
+class ResearcherThrottle(_ResearcherOnly, AxesMiddleware):
+    """Answers a login that is locked after too many wrong passwords."""
+
+
+class ResearcherAudit:
+    """Names the researcher behind what a request writes to the audit log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if is_participant_page(request):
+            return self.get_response(request)
+        with audit.acting(lambda: request.user):
+            return self.get_response(request)

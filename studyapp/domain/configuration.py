@@ -5,13 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from rankers.formats.lines import deep_text_problem, parse_json, text_problem
+from studyapp.domain import audit
+from studyapp.domain.access import add_member
+from studyapp.domain.accounts import user_named
 from studyapp.domain.lifecycle import add_condition, check_slug
 from studyapp.domain.sitting_settings import sitting_problems
-from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
+from studyapp.enums import (
+    AuditAction,
+    ConditionPolicy,
+    Decision,
+    OrderPolicy,
+    Protocol,
+    Role,
+)
 from studyapp.errors import StudyError
 from studyapp.models import Study
 
@@ -73,17 +82,14 @@ def create_study(
             raise StudyError("--title: must be a text of 1 to 200 characters.")
         fields["title"] = title
     fields.setdefault("title", slug)
-    owner = None
-    if owner_name:
-        is_name = text_problem(owner_name) is None
-        users = get_user_model().objects
-        owner = users.filter(username=owner_name).first() if is_name else None
-        if owner is None:
-            raise StudyError(f"no user {owner_name!r}: create one with createsuperuser.")
+    owner = user_named(owner_name) if owner_name else None
     with transaction.atomic():
         if Study.objects.filter(slug=slug).exists():
             raise StudyError(f"study {slug!r} exists already: choose another slug.")
         study = Study.objects.create(slug=slug, owner=owner, **fields)
+        if owner is not None:
+            add_member(study, owner, Role.OWNER)
+        audit.record(AuditAction.STUDY_CREATED, study, member=owner_name or None)
         for condition in conditions:
             add_condition(study, **condition)
     return study

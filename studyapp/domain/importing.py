@@ -13,7 +13,8 @@ from django.db.models import Max
 
 import rankers
 from rankers import formats
-from studyapp.enums import Interface, TrialKind
+from studyapp.domain import audit
+from studyapp.enums import AuditAction, Interface, TrialKind
 from studyapp.errors import BadUpload, NotEditable
 from studyapp.models import Candidate, Claim, GoldSet, Study
 
@@ -78,6 +79,13 @@ def import_claims(
         if batch:
             _write_batch(study, batch, last, wanted)
             report.n_imported += len(batch)
+        audit.record(
+            AuditAction.CLAIMS_IMPORTED,
+            study,
+            claims=report.n_imported,
+            format=format_name,
+            trials_for=str(role),
+        )
     return report
 
 

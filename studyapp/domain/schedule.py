@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Count
 
-from studyapp.domain import latin
+from studyapp.domain import audit, latin
 from studyapp.domain.queries import main_claims
-from studyapp.enums import ConditionPolicy, OrderPolicy
+from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Study, Subset
 
@@ -66,6 +66,9 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> Non
             _make_cycle(study, claims, conditions, n_subsets, replication, seed)
         study.n_subsets, study.n_replications, study.seed = n_subsets, n_replications, seed
         study.save(update_fields=["n_subsets", "n_replications", "seed"])
+        audit.record(
+            AuditAction.SCHEDULED, study, subsets=n_subsets, replications=n_replications, seed=seed
+        )
 
 
 def balance_of(study: Study) -> Balance:

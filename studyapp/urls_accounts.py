@@ -1,0 +1,40 @@
+"""Addresses of logins, accounts and invitations. No page here makes an account by itself."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import include, path
+from two_factor.views import QRGeneratorView
+
+from studyapp.views import login, researcher_access
+
+second_factor = (
+    [
+        path("", login.Account.as_view(), name="profile"),
+        path("second-factor/", login.SecondFactorSetup.as_view(), name="setup"),
+        path("second-factor/qr.svg", QRGeneratorView.as_view(), name="qr"),
+        path(
+            "second-factor/ready/",
+            login.second_factor_only(login.SecondFactorReady.as_view()),
+            name="setup_complete",
+        ),
+        path(
+            "second-factor/backup/",
+            login.second_factor_only(login.BackupCodes.as_view()),
+            name="backup_tokens",
+        ),
+        path(
+            "second-factor/off/",
+            login.second_factor_only(login.SecondFactorOff.as_view()),
+            name="disable",
+        ),
+    ],
+    "two_factor",
+)
+
+urlpatterns = [
+    path("login/", login.Login.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("account/", include(second_factor)),
+    path("account/password/", login.PasswordChange.as_view(), name="password-change"),
+    path("account/password/<uidb64>/<token>/", login.PasswordSet.as_view(), name="password-set"),
+    path("invitations/<str:token>/", researcher_access.invitation, name="invitation"),
+]
