@@ -21,8 +21,9 @@ class LoginForm(AuthenticationForm):
         "inactive": "This account is switched off. Ask whoever runs this server.",
     }
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
+    # The login page looks for a parameter of this name, and the throttle needs the request.
+    def __init__(self, request: Any = None, *args: Any, **kwargs: Any):
+        super().__init__(request, *args, **kwargs)
         self.fields["username"].label = "User name"
 
 

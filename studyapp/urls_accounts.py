@@ -2,18 +2,19 @@
 
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
+from django.views.decorators.http import require_safe
 from two_factor.views import QRGeneratorView
 
 from studyapp.views import login, researcher_access
 
 second_factor = (
     [
-        path("", login.Account.as_view(), name="profile"),
+        path("", require_safe(login.Account.as_view()), name="profile"),
         path("second-factor/", login.SecondFactorSetup.as_view(), name="setup"),
-        path("second-factor/qr.svg", QRGeneratorView.as_view(), name="qr"),
+        path("second-factor/qr.svg", require_safe(QRGeneratorView.as_view()), name="qr"),
         path(
             "second-factor/ready/",
-            login.second_factor_only(login.SecondFactorReady.as_view()),
+            require_safe(login.second_factor_only(login.SecondFactorReady.as_view())),
             name="setup_complete",
         ),
         path(
