@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from axes.middleware import AxesMiddleware
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
@@ -83,10 +82,6 @@ class ResearcherMessages(_ResearcherOnly, MessageMiddleware):
 
 class ResearcherSecondFactor(_ResearcherOnly, OTPMiddleware):
     """Whether the login was confirmed by a second factor: ``request.user.is_verified()``."""
-
-
-class ResearcherThrottle(_ResearcherOnly, AxesMiddleware):
-    """Answers a login that is locked after too many wrong passwords."""
 
 
 class ResearcherAudit:

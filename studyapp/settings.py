@@ -68,7 +68,8 @@ INSTALLED_APPS = [
 ]
 
 # Sessions, logins and messages belong to researchers: participant pages skip these layers and are
-# guarded by the run token in the address (studyapp/middleware.py).
+# guarded by the run token in the address (studyapp/middleware.py). The throttle of logins only asks
+# whether the answer refused a login.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "studyapp.middleware.PagePolicy",
@@ -79,7 +80,7 @@ MIDDLEWARE = [
     "studyapp.middleware.ResearcherSecondFactor",
     "studyapp.middleware.ResearcherMessages",
     "studyapp.middleware.ResearcherAudit",
-    "studyapp.middleware.ResearcherThrottle",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "studyapp.urls"
@@ -174,15 +175,13 @@ AXES_COOLOFF_TIME = timedelta(minutes=LOGIN_LOCK_MINUTES)
 AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
 AXES_LOCKOUT_CALLABLE = "studyapp.views.login.locked_out"
 AXES_CLIENT_IP_CALLABLE = "studyapp.throttle.client_address"
-AXES_USERNAME_FORM_FIELD = "auth-username"
+AXES_USERNAME_CALLABLE = "studyapp.throttle.tried_name"
 AXES_PASSWORD_FORM_FIELD = "auth-password"
 # Trying again while locked does not make the lock longer: the time that the page names holds.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
-# The layer is there under a name of ours, which lets participants' pages pass by.
-SILENCED_SYSTEM_CHECKS = ["axes.W002"]
 
 # Researchers' pages are in English; participants' in the language of their study where it is one of
 # these (domain/languages.py). Another language needs its line here and its catalogue.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from ipaddress import ip_address
+from typing import Any
 
 from axes.models import AccessAttempt
 from django.conf import settings
@@ -28,6 +29,11 @@ def client_address(request: HttpRequest) -> str | None:
         return str(ip_address(hops[-settings.TRUSTED_PROXIES]))
     except ValueError:
         return direct
+
+
+def tried_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str | None:
+    """The user name of a login attempt: from what was checked, else from the login form."""
+    return (credentials or {}).get("username") or request.POST.get("auth-username")
 
 
 def minutes_locked(request: HttpRequest, username: str) -> int:

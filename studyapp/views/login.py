@@ -75,22 +75,6 @@ class Login(LoginView):
         return super().get_context_data(form, **kwargs) | more
 
 
-class PasswordSet(SuccessMessageMixin, PasswordResetConfirmView):
-    """The page behind a one-time link that sets a password."""
-
-    template_name = "registration/password_set.html"
-    success_url = reverse_lazy("login")
-    success_message = "Your password is set. Log in with it."
-
-
-class PasswordChange(SuccessMessageMixin, PasswordChangeView):
-    """Another password for who is logged in; logins elsewhere end."""
-
-    template_name = "registration/password_change.html"
-    success_url = reverse_lazy("two_factor:profile")
-    success_message = "Your password is changed. Logins in other browsers have ended."
-
-
 class _Named:
     """Prints the researcher's name at the head of the page."""
 
@@ -102,6 +86,22 @@ class _Named:
             "user_name": self.request.user.get_username(),
             "is_required": settings.REQUIRE_2FA,
         }
+
+
+class PasswordSet(SuccessMessageMixin, PasswordResetConfirmView):
+    """The page behind a one-time link that sets a password."""
+
+    template_name = "registration/password_set.html"
+    success_url = reverse_lazy("login")
+    success_message = "Your password is set. Log in with it."
+
+
+class PasswordChange(_Named, SuccessMessageMixin, PasswordChangeView):
+    """Another password for who is logged in; logins elsewhere end."""
+
+    template_name = "registration/password_change.html"
+    success_url = reverse_lazy("two_factor:profile")
+    success_message = "Your password is changed. Logins in other browsers have ended."
 
 
 class Account(_Named, ProfileView):
