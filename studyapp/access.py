@@ -83,7 +83,7 @@ def researcher_only(
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_authenticated:
-            return _to_login(request)
+            return _to_login(request, kwargs.get("slug"))
         if lacks_second_factor(request):
             return _elsewhere(request, resolve_url("two_factor:setup"))
         if "slug" in kwargs:
@@ -99,10 +99,13 @@ def lacks_second_factor(request: HttpRequest) -> bool:
     return settings.REQUIRE_2FA and not request.user.is_verified()
 
 
-def _to_login(request: HttpRequest) -> HttpResponse:
+def _to_login(request: HttpRequest, slug: str | None) -> HttpResponse:
+    """To the login page, and from there back to the page, or to that of the form that was sent."""
     if request.headers.get("HX-Request") == "true":
         return _elsewhere(request, resolve_url(settings.LOGIN_URL))
-    return redirect_to_login(request.get_full_path())
+    if request.method in READING:
+        return redirect_to_login(request.get_full_path())
+    return redirect_to_login(resolve_url("study", slug) if slug else resolve_url("study-list"))
 
 
 def _elsewhere(request: HttpRequest, url: str) -> HttpResponse:

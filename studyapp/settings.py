@@ -168,8 +168,10 @@ TWO_FACTOR_LOGIN_TIMEOUT = 600
 # itself. Nothing else about logins is kept: no log of good ones, no passwords.
 LOGIN_FAILURES = env_int("SUFFICE_LOGIN_FAILURES", 10, minimum=1)
 LOGIN_LOCK_MINUTES = env_int("SUFFICE_LOGIN_LOCK_MINUTES", 15, minimum=1)
-#: Proxies of ours before the web process; so many addresses of X-Forwarded-For are believed.
-TRUSTED_PROXIES = env_int("SUFFICE_TRUSTED_PROXIES", 0)
+#: Proxies of ours before the web process; so many addresses of X-Forwarded-For are believed. Behind
+#: a proxy that is not counted, all visitors would share one address, and one lock.
+BEHIND_PROXY = env_bool("SUFFICE_BEHIND_PROXY", False)
+TRUSTED_PROXIES = env_int("SUFFICE_TRUSTED_PROXIES", 1 if BEHIND_PROXY else 0)
 AXES_FAILURE_LIMIT = LOGIN_FAILURES
 AXES_COOLOFF_TIME = timedelta(minutes=LOGIN_LOCK_MINUTES)
 AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
@@ -213,9 +215,7 @@ if PRODUCTION and not HTTPS and _public.hostname not in ("127.0.0.1", "localhost
     raise BadEnvironment("SUFFICE_PUBLIC_URL must begin with https:// in production.")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = env_bool("SUFFICE_SSL_REDIRECT", True) and HTTPS
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("SUFFICE_BEHIND_PROXY", False) else None
-)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 

@@ -271,6 +271,15 @@ def test_a_post_without_the_csrf_token_is_refused(name: str, owned: Study) -> No
     assert AuditEntry.objects.count() == before
 
 
+def test_after_the_login_a_visitor_is_back_where_something_can_be_read(owned: Study) -> None:
+    page = ask(Client(), "GET", "study-log", owned)
+    assert page.url == f"{reverse('login')}?next={reverse('study-log', args=[owned.slug])}%3F" + (
+        f"slug%3D{owned.slug}%26role%3Dviewer"
+    )
+    form = ask(Client(), "POST", "study-pause", owned)
+    assert form.url == f"{reverse('login')}?next={reverse('study', args=[owned.slug])}"
+
+
 def test_a_fragment_for_an_ended_session_takes_the_whole_page_to_the_login(owned: Study) -> None:
     response = ask(Client(), "GET", "study-precompute", owned, **{"HX-Request": "true"})
     assert response.status_code == 401
