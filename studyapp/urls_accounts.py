@@ -5,7 +5,8 @@ from django.urls import include, path
 from django.views.decorators.http import require_safe
 from two_factor.views import QRGeneratorView
 
-from studyapp.views import login, researcher_access
+from studyapp.views import login
+from studyapp.views.invitation import invitation
 
 second_factor = (
     [
@@ -37,5 +38,5 @@ urlpatterns = [
     path("account/", include(second_factor)),
     path("account/password/", login.PasswordChange.as_view(), name="password-change"),
     path("account/password/<uidb64>/<token>/", login.PasswordSet.as_view(), name="password-set"),
-    path("invitations/<str:token>/", researcher_access.invitation, name="invitation"),
+    path("invitations/<str:token>/", invitation, name="invitation"),
 ]

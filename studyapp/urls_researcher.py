@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from studyapp.views import researcher, researcher_access
+from studyapp.views import researcher, researcher_access, researcher_records
 
 urlpatterns = [
     path("", researcher.study_list, name="study-list"),
@@ -40,8 +40,8 @@ urlpatterns = [
         researcher_access.invitation_revoke,
         name="invitation-revoke",
     ),
-    path("studies/<slug:slug>/log/", researcher_access.study_log, name="study-log"),
-    path("studies/<slug:slug>/consent/", researcher_access.study_consent, name="study-consent"),
+    path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
+    path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),
     path("", include("studyapp.urls_accounts")),
     path("healthz", researcher.healthz, name="healthz"),
 ]

@@ -1,4 +1,4 @@
-"""Members and invitations of a study, its audit log and its consent records."""
+"""Members of a study and invitations to it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
 
 from studyapp.access import researcher_only
-from studyapp.domain import access, audit, invitations
-from studyapp.domain.consent import consent_records
-from studyapp.enums import AuditAction, Role
-from studyapp.errors import BadLink, StudyError
-from studyapp.forms import AuditFilterForm, NewAccountForm, RoleForm
-from studyapp.models import AuditEntry, Invitation, Membership
+from studyapp.domain import access, invitations
+from studyapp.enums import Role
+from studyapp.errors import StudyError
+from studyapp.forms import RoleForm
+from studyapp.models import Invitation, Membership
 from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_layout import page
-from studyapp.views.researcher_words import counted, moment
-
-#: Entries of the audit log on one page.
-LOG_PAGE = 100
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-
-# ---- members -------------------------------------------------------------------------------------
+from studyapp.views.researcher_words import moment
 
 
 @require_safe
@@ -152,125 +142,3 @@ def _invitation_row(invitation: Invitation) -> dict[str, Any]:
 
 def _role_choices(chosen: str) -> list[tuple[str, str, bool]]:
     return [(role.value, role.label, role == chosen) for role in Role]
-
-
-# ---- joining by an invitation --------------------------------------------------------------------
-
-
-@sensitive_post_parameters()
-@require_http_methods(["GET", "HEAD", "POST"])
-def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """GET: what the invitation is for. POST: join, with the account of the login or a new one."""
-    try:
-        found = invitations.find(token)
-        if request.method != "POST":
-            return _invitation_page(request, found, NewAccountForm())
-        return _accept(request, token, found)
-    except BadLink as error:
-        return render(request, "registration/no_invitation.html", {"says": str(error)}, status=404)
-
-
-def _accept(request: HttpRequest, token: str, found: Invitation) -> HttpResponse:
-    form = NewAccountForm() if request.user.is_authenticated else NewAccountForm(request.POST)
-    try:
-        if request.user.is_authenticated:
-            member = invitations.accept(token, request.user)
-        elif form.is_valid():
-            member = invitations.accept_with_new_account(token, *form.name_and_password())
-            login(request, member.user, backend=BACKEND)
-        else:
-            return _invitation_page(request, found, form, status=422)
-    except BadLink:
-        raise
-    except StudyError as error:
-        return _invitation_page(request, found, form, refused=error.problems, status=error.status)
-    messages.success(request, f"You are {member.get_role_display().lower()} of this study now.")
-    return redirect("study", found.study.slug)
-
-
-def _invitation_page(
-    request: HttpRequest,
-    found: Invitation,
-    form: NewAccountForm,
-    *,
-    refused: list[str] | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    context = {
-        "title": found.study.title,
-        "role": found.get_role_display().lower(),
-        "may": _MAY[Role(found.role)],
-        "by": found.created_by,
-        "user_name": request.user.get_username(),
-        "form": form,
-        "refused": refused,
-        "login_url": f"{reverse('login')}?next={request.path}",
-    }
-    return render(request, "registration/invitation.html", context, status=status)
-
-
-_MAY = {
-    Role.VIEWER: "look at everything and export the data; you cannot change anything",
-    Role.EDITOR: "set the study up, open and pause it, and export the data",
-    Role.OWNER: "do everything, including closing the study and choosing its members",
-}
-
-
-# ---- audit log and consent -----------------------------------------------------------------------
-
-
-@require_safe
-@researcher_only
-def study_log(request: HttpRequest, slug: str) -> HttpResponse:
-    """What researchers and commands did to the study, the newest first."""
-    chosen = AuditFilterForm.chosen(request.GET)
-    entries = audit.entries_of(request.study, action=chosen["action"], who=chosen["who"])
-    if chosen["before"]:
-        entries = entries.filter(pk__lt=chosen["before"])
-    shown = list(entries[: LOG_PAGE + 1])
-    context = {
-        "rows": [_log_row(entry) for entry in shown[:LOG_PAGE]],
-        "older": shown[LOG_PAGE - 1].pk if len(shown) > LOG_PAGE else None,
-        "actions": [(a.value, a.label, a == chosen["action"]) for a in AuditAction],
-        "who": chosen["who"],
-        "action": chosen["action"],
-        "is_filtered": any(chosen.values()),
-        "command": manage("audit_log", request.study.slug),
-    }
-    return page(request, "researcher/log.html", context)
-
-
-def _log_row(entry: AuditEntry) -> dict[str, str]:
-    return {
-        "at": f"{entry.at:%Y-%m-%d %H:%M:%S}",
-        "who": entry.who,
-        "action": entry.get_action_display(),
-        "details": audit.details_text(entry),
-    }
-
-
-@require_safe
-@researcher_only
-def study_consent(request: HttpRequest, slug: str) -> HttpResponse:
-    """Who consented to which text, when, and the texts themselves: made for printing."""
-    found = consent_records(request.study)
-    context = {
-        "texts": [
-            {"number": number, "version": each.version, "text": each.text}
-            for number, each in enumerate(found.texts, start=1)
-        ],
-        "rows": [
-            {
-                "participant": record.participant,
-                "kind": record.run_kind,
-                "text": record.number or "not kept",
-                "version": record.version,
-                "at": f"{record.consented_at:%Y-%m-%d %H:%M:%S}",
-            }
-            for record in found.records
-        ],
-        "n_records": counted(len(found.records), "consent"),
-        "withdrawn": counted(found.n_withdrawn, "person", "people") if found.n_withdrawn else "",
-        "command": manage("consent_records", request.study.slug),
-    }
-    return page(request, "researcher/consent.html", context)

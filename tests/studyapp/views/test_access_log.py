@@ -111,7 +111,7 @@ def test_the_filter_is_in_the_address(owned: Study, ann: Client) -> None:
 def test_a_long_log_comes_in_pages_with_the_same_number_of_queries(
     owned: Study, ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studyapp.views.researcher_access.LOG_PAGE", 2)
+    monkeypatch.setattr("studyapp.views.researcher_records.LOG_PAGE", 2)
     with CaptureQueriesContext(connection) as captured:
         first = log(ann, owned)
     assert len(captured) == 4
