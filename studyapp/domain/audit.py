@@ -77,9 +77,14 @@ def record(
     )
 
 
-def entries_of(study: Study, *, action: str = "", who: str = "") -> QuerySet[AuditEntry]:
-    """The entries of a study, the newest first; empty filters let everything through."""
-    entries = AuditEntry.objects.filter(study_number=study.pk)
+def entries_of(study: Study | None, *, action: str = "", who: str = "") -> QuerySet[AuditEntry]:
+    """The entries of a study, or of the whole server, the newest first.
+
+    Empty filters let everything through.
+    """
+    entries = AuditEntry.objects.all()
+    if study is not None:
+        entries = entries.filter(study_number=study.pk)
     if action:
         entries = entries.filter(action=action)
     if who:

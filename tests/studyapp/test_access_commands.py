@@ -77,6 +77,17 @@ def test_a_new_researcher_sets_the_password_by_a_link_that_works_once(capsys: An
     )
 
 
+def test_the_log_of_the_whole_server_holds_accounts_and_every_study(capsys: Any) -> None:
+    call_command("create_researcher", "ann")
+    call_command("create_study", "pilot", "--owner", "ann")
+    capsys.readouterr()
+    lines = run(capsys, "audit_log")
+    assert [line.split("  ", 1)[1] for line in lines] == [
+        "command  study_created  pilot  member ann",
+        "command  account_created  -  member ann",
+    ]
+
+
 def test_a_name_that_cannot_be_used_is_refused(capsys: Any) -> None:
     researcher("ann")
     assert "already" in refusal(capsys, "create_researcher", "ANN")

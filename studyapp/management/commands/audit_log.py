@@ -11,26 +11,26 @@ from studyapp.models import AuditEntry
 
 
 class Command(StudyCommand):
-    help = "Print what researchers and commands did to a study, the newest first."
+    help = "Print what researchers and commands did to a study, or to all and to accounts."
 
     def add_arguments(self, parser: Any) -> None:
-        parser.add_argument("slug")
+        parser.add_argument("slug", nargs="?", help="without it, the log of the whole server")
         parser.add_argument("--action", choices=AuditAction.values, metavar="ACTION")
         parser.add_argument("--who", metavar="NAME")
         parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
     def run(self, **options: Any) -> None:
-        study = study_by_slug(options["slug"])
+        study = study_by_slug(options["slug"]) if options["slug"] else None
         entries = audit.entries_of(study, action=options["action"] or "", who=options["who"] or "")
         for entry in entries.iterator():
-            self.say(_json(entry) if options["json"] else _line(entry))
+            self.say(_json(entry) if options["json"] else _line(entry, with_study=study is None))
 
 
-def _line(entry: AuditEntry) -> str:
-    details = audit.details_text(entry)
-    return f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.who}  {entry.action}" + (
-        f"  {details}" if details else ""
-    )
+def _line(entry: AuditEntry, *, with_study: bool) -> str:
+    parts = [f"{entry.at:%Y-%m-%d %H:%M:%S}", entry.who, entry.action]
+    if with_study:
+        parts.append(entry.study_slug or "-")
+    return "  ".join([*parts, *filter(None, [audit.details_text(entry)])])
 
 
 def _json(entry: AuditEntry) -> str:
