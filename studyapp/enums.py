@@ -107,3 +107,41 @@ class EventKind(TextChoices):
     PAGE_HIDDEN = "page_hidden", "Page hidden"
     PAGE_VISIBLE = "page_visible", "Page visible"
     DECISION_SUBMITTED = "decision_submitted", "Decision submitted"
+
+
+class Role(TextChoices):
+    """What a researcher may do in a study; each role includes the ones before it."""
+
+    VIEWER = "viewer", "Viewer"
+    EDITOR = "editor", "Editor"
+    OWNER = "owner", "Owner"
+
+
+class AuditAction(TextChoices):
+    """What the audit log knows; nothing else can be written to it (domain/audit.py)."""
+
+    STUDY_CREATED = "study_created", "Study created"
+    STUDY_IMPORTED = "study_imported", "Study imported"
+    SETTINGS_CHANGED = "settings_changed", "Settings changed"
+    CONDITION_ADDED = "condition_added", "Condition added"
+    CONDITION_CHANGED = "condition_changed", "Condition changed"
+    CONDITION_MOVED = "condition_moved", "Condition moved"
+    CONDITION_REMOVED = "condition_removed", "Condition removed"
+    CLAIMS_IMPORTED = "claims_imported", "Claims imported"
+    CLAIMS_REMOVED = "claims_removed", "Claims removed"
+    SCHEDULED = "scheduled", "Schedule made"
+    SCHEDULE_REMOVED = "schedule_removed", "Schedule removed"
+    PRECOMPUTE_QUEUED = "precompute_queued", "Precompute queued"
+    STUDY_OPENED = "study_opened", "Study opened"
+    STUDY_PAUSED = "study_paused", "Study paused"
+    STUDY_RESUMED = "study_resumed", "Study resumed"
+    STUDY_CLOSED = "study_closed", "Study closed"
+    STUDY_EXPORTED = "study_exported", "Export made"
+    MEMBER_INVITED = "member_invited", "Invitation made"
+    INVITATION_REVOKED = "invitation_revoked", "Invitation revoked"
+    MEMBER_JOINED = "member_joined", "Member joined"
+    ROLE_CHANGED = "role_changed", "Role changed"
+    MEMBER_REMOVED = "member_removed", "Member removed"
+    MEMBER_LEFT = "member_left", "Member left"
+    ACCOUNT_CREATED = "account_created", "Account created"
+    PASSWORD_LINK_MADE = "password_link_made", "Password link made"

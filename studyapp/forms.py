@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.password_validation import validate_password
 
+from studyapp.enums import AuditAction, Role
 from studyapp.models import Study
 
 
@@ -18,8 +21,9 @@ class LoginForm(AuthenticationForm):
         "inactive": "This account is switched off. Ask whoever runs this server.",
     }
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
+    # The login page looks for a parameter of this name, and the throttle needs the request.
+    def __init__(self, request: Any = None, *args: Any, **kwargs: Any):
+        super().__init__(request, *args, **kwargs)
         self.fields["username"].label = "User name"
 
 
@@ -73,3 +77,52 @@ class ResultsForm(RunsForm):
         form.is_valid()
         nothing = {"simulated": False, "watch": False, "part": ""}
         return nothing | form.cleaned_data
+
+
+class RoleForm(forms.Form):
+    """A role in a study."""
+
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+class NewAccountForm(forms.Form):
+    """A new account for somebody who was invited: a name, and a password that passes the rules."""
+
+    username = forms.CharField(max_length=150)
+    password = forms.CharField(strip=False, max_length=4096)
+    repeated = forms.CharField(strip=False, max_length=4096)
+
+    def clean(self) -> dict[str, Any]:
+        """The rules for passwords, with the name to compare with."""
+        given = super().clean() or {}
+        name, password = given.get("username"), given.get("password")
+        if password and given.get("repeated") and password != given["repeated"]:
+            self.add_error("repeated", "The two passwords differ: type the same one twice.")
+        if name and password:
+            try:
+                validate_password(password, get_user_model()(username=name))
+            except forms.ValidationError as error:
+                self.add_error("password", error)
+        return given
+
+    def name_and_password(self) -> tuple[str, str]:
+        return self.cleaned_data["username"], self.cleaned_data["password"]
+
+
+class AuditFilterForm(forms.Form):
+    """The filter of the audit log, from the address."""
+
+    action = forms.ChoiceField(choices=[("", ""), *AuditAction.choices], required=False)
+    who = forms.CharField(max_length=150, required=False)
+    before = forms.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+
+    @classmethod
+    def chosen(cls, query: Any) -> dict[str, Any]:
+        """Every filter; what is odd counts as not given."""
+        form = cls(query)
+        form.is_valid()
+        return {
+            "action": form.cleaned_data.get("action") or "",
+            "who": form.cleaned_data.get("who") or "",
+            "before": form.cleaned_data.get("before"),
+        }

@@ -11,6 +11,9 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django_otp.middleware import OTPMiddleware
+
+from studyapp.domain import audit
 
 PARTICIPANT_PREFIX = "/p/"
 
@@ -102,3 +105,20 @@ class ResearcherAuthentication(_ResearcherOnly, AuthenticationMiddleware):
 
 class ResearcherMessages(_ResearcherOnly, MessageMiddleware):
     """One-time messages, for researchers only."""
+
+
+class ResearcherSecondFactor(_ResearcherOnly, OTPMiddleware):
+    """Whether the login was confirmed by a second factor: ``request.user.is_verified()``."""
+
+
+class ResearcherAudit:
+    """Names the researcher behind what a request writes to the audit log."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if is_participant_page(request):
+            return self.get_response(request)
+        with audit.acting(lambda: request.user):
+            return self.get_response(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -58,11 +59,17 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django_otp",
+    "django_otp.plugins.otp_static",
+    "django_otp.plugins.otp_totp",
+    "two_factor",
+    "axes",
     "studyapp.apps.StudyAppConfig",
 ]
 
 # Sessions, logins and messages belong to researchers: participant pages skip these layers and are
-# guarded by the run token in the address (studyapp/middleware.py).
+# guarded by the run token in the address (studyapp/middleware.py). The throttle of logins only asks
+# whether the answer refused a login.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "studyapp.middleware.PagePolicy",
@@ -71,7 +78,10 @@ MIDDLEWARE = [
     "studyapp.middleware.ResearcherSession",
     "django.middleware.csrf.CsrfViewMiddleware",
     "studyapp.middleware.ResearcherAuthentication",
+    "studyapp.middleware.ResearcherSecondFactor",
     "studyapp.middleware.ResearcherMessages",
+    "studyapp.middleware.ResearcherAudit",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "studyapp.urls"
@@ -132,18 +142,49 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CELERY_BROKER_URL = env_broker("CELERY_BROKER_URL", "filesystem://")
 
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+_VALIDATORS = "django.contrib.auth.password_validation"
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator"},
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.NumericPasswordValidator"},
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "study-list"
 LOGOUT_REDIRECT_URL = "login"
+CSRF_FAILURE_VIEW = "studyapp.views.old_form.old_form"
+#: How long the link that sets a password works, in seconds.
+PASSWORD_RESET_TIMEOUT = 3 * 24 * 3600
+
+#: Whether researchers' pages ask for a second factor (an authenticator app), or only offer it.
+REQUIRE_2FA = env_bool("SUFFICE_REQUIRE_2FA", False)
+TWO_FACTOR_PATCH_ADMIN = False
+TWO_FACTOR_LOGIN_TIMEOUT = 600
+
+# Wrong passwords are counted for the name and for the address; either can be locked. A lock ends by
+# itself. Nothing else about logins is kept: no log of good ones, no passwords.
+LOGIN_FAILURES = env_int("SUFFICE_LOGIN_FAILURES", 10, minimum=1)
+LOGIN_LOCK_MINUTES = env_int("SUFFICE_LOGIN_LOCK_MINUTES", 15, minimum=1)
+#: Proxies of ours before the web process; so many addresses of X-Forwarded-For are believed. Behind
+#: a proxy that is not counted, all visitors would share one address, and one lock.
+BEHIND_PROXY = env_bool("SUFFICE_BEHIND_PROXY", False)
+TRUSTED_PROXIES = env_int("SUFFICE_TRUSTED_PROXIES", 1 if BEHIND_PROXY else 0)
+AXES_FAILURE_LIMIT = LOGIN_FAILURES
+AXES_COOLOFF_TIME = timedelta(minutes=LOGIN_LOCK_MINUTES)
+AXES_LOCKOUT_PARAMETERS = ["username", "ip_address"]
+AXES_LOCKOUT_CALLABLE = "studyapp.views.login.locked_out"
+AXES_CLIENT_IP_CALLABLE = "studyapp.throttle.client_address"
+AXES_USERNAME_CALLABLE = "studyapp.throttle.tried_name"
+AXES_PASSWORD_FORM_FIELD = "auth-password"
+# Trying again while locked does not make the lock longer: the time that the page names holds.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 # Researchers' pages are in English; participants' in the language of their study where it is one of
 # these (domain/languages.py). Another language needs its line here and its catalogue.
@@ -166,16 +207,16 @@ if PRODUCTION:
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_HOURS = env_int("SUFFICE_SESSION_HOURS", 12, minimum=1)
+SESSION_COOKIE_AGE = SESSION_HOURS * 3600
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 HTTPS = _public.scheme == "https"
 if PRODUCTION and not HTTPS and _public.hostname not in ("127.0.0.1", "localhost"):
     raise BadEnvironment("SUFFICE_PUBLIC_URL must begin with https:// in production.")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = env_bool("SUFFICE_SSL_REDIRECT", True) and HTTPS
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("SUFFICE_BEHIND_PROXY", False) else None
-)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 

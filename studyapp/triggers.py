@@ -5,6 +5,7 @@
 - trials: the frozen stimulus never changes
 - rankings: the order is a permutation of the claim's candidates
 - selections: ascending positions of the claim's candidates, at least one
+- the audit log: never updated, never deleted; kept consent texts: never updated
 """
 
 from __future__ import annotations
@@ -71,6 +72,18 @@ SQLITE = {
           OR EXISTS (SELECT 1 FROM json_each(NEW.selected) a, json_each(NEW.selected) b
             WHERE b.key = a.key + 1 AND b.value <= a.value) BEGIN
             SELECT RAISE(ABORT, 'a selection holds ascending positions of candidates');
+        END""",
+    "audit_no_update": """
+        CREATE TRIGGER audit_no_update BEFORE UPDATE ON studyapp_auditentry BEGIN
+            SELECT RAISE(ABORT, 'the audit log is insert only');
+        END""",
+    "audit_no_delete": """
+        CREATE TRIGGER audit_no_delete BEFORE DELETE ON studyapp_auditentry BEGIN
+            SELECT RAISE(ABORT, 'the audit log is insert only');
+        END""",
+    "consent_text_no_update": """
+        CREATE TRIGGER consent_text_no_update BEFORE UPDATE ON studyapp_consenttext BEGIN
+            SELECT RAISE(ABORT, 'a consent text that was shown cannot be changed');
         END""",
 }
 
@@ -183,6 +196,18 @@ POSTGRESQL = {
         "BEFORE UPDATE OF stimulus ON studyapp_trial FOR EACH ROW "
         "WHEN (NEW.stimulus IS DISTINCT FROM OLD.stimulus) "
         "EXECUTE FUNCTION suffice_refuse('the stimulus of a trial is frozen')"
+    ),
+    ("audit_no_change", "studyapp_auditentry"): (
+        "BEFORE UPDATE OR DELETE ON studyapp_auditentry FOR EACH ROW "
+        "EXECUTE FUNCTION suffice_refuse('the audit log is insert only')"
+    ),
+    ("audit_no_truncate", "studyapp_auditentry"): (
+        "BEFORE TRUNCATE ON studyapp_auditentry FOR EACH STATEMENT "
+        "EXECUTE FUNCTION suffice_refuse('the audit log is insert only')"
+    ),
+    ("consent_text_no_update", "studyapp_consenttext"): (
+        "BEFORE UPDATE ON studyapp_consenttext FOR EACH ROW "
+        "EXECUTE FUNCTION suffice_refuse('a consent text that was shown cannot be changed')"
     ),
     ("ranking_permutation", "studyapp_ranking"): (
         "BEFORE INSERT OR UPDATE ON studyapp_ranking FOR EACH ROW "

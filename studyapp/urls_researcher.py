@@ -1,12 +1,12 @@
 """Researchers' addresses."""
 
-from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import path
+from django.urls import include, path
 
-from studyapp.forms import LoginForm
 from studyapp.views import (
     researcher,
+    researcher_access,
     researcher_power,
+    researcher_records,
     researcher_results,
     researcher_setup,
     researcher_setup_claims,
@@ -93,11 +93,28 @@ urlpatterns = [
     path(
         "studies/<slug:slug>/report.zip", researcher_results.report_download, name="report-download"
     ),
+    path("studies/<slug:slug>/members/", researcher_access.study_members, name="study-members"),
     path(
-        "login/",
-        LoginView.as_view(authentication_form=LoginForm, redirect_authenticated_user=True),
-        name="login",
+        "studies/<slug:slug>/members/invite/", researcher_access.study_invite, name="study-invite"
     ),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("studies/<slug:slug>/members/leave/", researcher_access.member_leave, name="member-leave"),
+    path(
+        "studies/<slug:slug>/members/<int:member_id>/role/",
+        researcher_access.member_role,
+        name="member-role",
+    ),
+    path(
+        "studies/<slug:slug>/members/<int:member_id>/remove/",
+        researcher_access.member_remove,
+        name="member-remove",
+    ),
+    path(
+        "studies/<slug:slug>/invitations/<int:invitation_id>/revoke/",
+        researcher_access.invitation_revoke,
+        name="invitation-revoke",
+    ),
+    path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
+    path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),
+    path("", include("studyapp.urls_accounts")),
     path("healthz", researcher.healthz, name="healthz"),
 ]

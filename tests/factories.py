@@ -9,13 +9,14 @@ from studyapp.domain import lifecycle, schedule
 from studyapp.domain.assignment import join
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import start_next_trial
-from studyapp.enums import Interface, JobState, RunKind, TrialKind
+from studyapp.enums import Interface, JobState, Role, RunKind, TrialKind
 from studyapp.models import (
     Candidate,
     Claim,
     Condition,
     Enrolment,
     GoldSet,
+    Membership,
     PrecomputeJob,
     Ranking,
     Selection,
@@ -31,7 +32,10 @@ N_CANDIDATES = 5
 def draft_study(slug: str | None = None, **fields: Any) -> Study:
     """A draft without claims or conditions."""
     slug = slug or f"study-{next(_numbers)}"
-    return Study.objects.create(slug=slug, title=fields.pop("title", f"Study {slug}"), **fields)
+    study = Study.objects.create(slug=slug, title=fields.pop("title", f"Study {slug}"), **fields)
+    if study.owner is not None:
+        Membership.objects.create(study=study, user=study.owner, role=Role.OWNER)
+    return study
 
 
 def add_claims(study: Study, n_claims: int, **fields: Any) -> list[Claim]:

@@ -33,7 +33,7 @@ DOCUMENTS = [
 ]
 #: Variables of the programs around ours: granian, and the PostgreSQL container.
 OTHERS = {"POSTGRES_PASSWORD", "GRANIAN_WORKERS"}
-VARIABLE = re.compile(r"\b(?:(?:SUFFICE|OPENAI|CELERY|DATABASE)_[A-Z_]+|SECRET_KEY|DEBUG)\b")
+VARIABLE = re.compile(r"\b(?:(?:SUFFICE|OPENAI|CELERY|DATABASE)_[A-Z0-9_]+|SECRET_KEY|DEBUG)\b")
 
 
 def code_of(path: Path) -> list[str]:
@@ -216,7 +216,7 @@ def variables_known() -> set[str]:
 
 
 def test_the_readme_lists_exactly_the_variables_that_are_read() -> None:
-    rows = re.findall(r"^\| `([A-Z_]+)` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `([A-Z0-9_]+)` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     assert {"SUFFICE_ENV", "OPENAI_MODEL", "SUFFICE_LLM_TIMEOUT"} <= variables_known()
     assert len(rows) == len(set(rows))
     assert set(rows) == variables_known()
@@ -273,9 +273,9 @@ def test_services_wait_for_healthy_servers_and_finished_migrations(name: str) ->
 
 def test_secrets_come_from_the_environment_and_have_no_default() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
-    used = re.findall(r"(?<!\$)\$\{([A-Z_]+)([^}]*)\}", text)
+    used = re.findall(r"(?<!\$)\$\{([A-Z0-9_]+)([^}]*)\}", text)
     offered = (ROOT / ".env.example").read_text()
-    values = dict(re.findall(r"^([A-Z_]+)=(.*)$", offered, re.MULTILINE))
+    values = dict(re.findall(r"^([A-Z0-9_]+)=(.*)$", offered, re.MULTILINE))
     assert {name for name, _ in used} == {
         "SUFFICE_PUBLIC_URL",
         *("SECRET_KEY", "POSTGRES_PASSWORD"),

@@ -5,15 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from rankers.formats.lines import deep_text_problem, parse_json, text_problem
+from studyapp.domain import audit
+from studyapp.domain.access import add_member
+from studyapp.domain.accounts import user_named
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.lifecycle import add_condition
 from studyapp.domain.recruiting_settings import recruiting_problems
 from studyapp.domain.sitting_settings import sitting_problems
-from studyapp.enums import ConditionPolicy, Decision, OrderPolicy, Protocol
+from studyapp.enums import (
+    AuditAction,
+    ConditionPolicy,
+    Decision,
+    OrderPolicy,
+    Protocol,
+    Role,
+)
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Study
 
@@ -82,17 +91,14 @@ def create_study(
             raise StudyError("--title: must be a text of 1 to 200 characters.")
         fields["title"] = title
     fields.setdefault("title", slug)
-    owner = None
-    if owner_name:
-        is_name = text_problem(owner_name) is None
-        users = get_user_model().objects
-        owner = users.filter(username=owner_name).first() if is_name else None
-        if owner is None:
-            raise StudyError(f"no user {owner_name!r}: create one with createsuperuser.")
+    owner = user_named(owner_name) if owner_name else None
     with transaction.atomic():
         if Study.objects.filter(slug=slug).exists():
             raise StudyError(f"study {slug!r} exists already: choose another slug.")
         study = Study.objects.create(slug=slug, owner=owner, **fields)
+        if owner is not None:
+            add_member(study, owner, Role.OWNER)
+        audit.record(AuditAction.STUDY_CREATED, study, member=owner_name or None)
         for condition in conditions:
             add_condition(study, **condition)
     return study
@@ -163,8 +169,16 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
         for name, value in fields.items():
             setattr(locked, name, value)
         locked.save(update_fields=list(fields))
+        record_settings(locked, changes)
     for name, value in fields.items():
         setattr(study, name, value)
+
+
+def record_settings(study: Study, changes: dict[str, Any]) -> None:
+    """Tell the audit log which settings were changed, not to what; inside the transaction."""
+    audit.record(
+        AuditAction.SETTINGS_CHANGED, study, settings=audit.shortened(", ".join(sorted(changes)))
+    )
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from studyapp.domain import audit
+from studyapp.enums import AuditAction
 from studyapp.errors import NotEditable
 from studyapp.models import Claim, PrecomputeJob, Ranking, Selection, Study
 
@@ -43,4 +45,10 @@ def remove_claims(study: Study) -> Removal:
         for model in (PrecomputeJob, Ranking, Selection):
             model.objects.filter(condition__study=locked).delete()
         Claim.objects.filter(study=locked).delete()
+        audit.record(
+            AuditAction.CLAIMS_REMOVED,
+            locked,
+            claims=removal.n_claims,
+            rankings=removal.n_evidence,
+        )
     return removal

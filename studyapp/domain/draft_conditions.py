@@ -9,7 +9,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count
 
+from studyapp.domain import audit
 from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
+from studyapp.enums import AuditAction
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Condition, PrecomputeJob, Ranking, Selection, Study
 
@@ -48,6 +50,13 @@ def change_condition(condition: Condition, **changes: Any) -> Condition:
         for name, value in fields.items():
             setattr(stored, name, value)
         stored.save(update_fields=list(fields))
+        audit.record(
+            AuditAction.CONDITION_CHANGED,
+            study,
+            condition=stored.name,
+            interface=stored.interface,
+            method=stored.method,
+        )
         return stored
 
 
@@ -56,6 +65,7 @@ def remove_condition(condition: Condition) -> None:
     with _locked(condition) as (study, stored):
         _delete_evidence(stored)
         stored.delete()
+        audit.record(AuditAction.CONDITION_REMOVED, study, condition=stored.name)
         for position, other in enumerate(study.conditions.order_by("position"), start=1):
             if other.position != position:
                 other.position = position
@@ -77,6 +87,9 @@ def move_condition(condition: Condition, step: int) -> None:
         for row, position in ((stored, _ASIDE), (other, own), (stored, its)):
             row.position = position
             row.save(update_fields=["position"])
+        audit.record(
+            AuditAction.CONDITION_MOVED, study, condition=stored.name, position=stored.position
+        )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 from django.db import DataError, IntegrityError, transaction
 
 from rankers.formats.lines import deep_text_problem
+from studyapp.domain import audit
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import FORMAT_VERSION
@@ -23,7 +24,7 @@ from studyapp.domain.import_results import store_results
 from studyapp.domain.import_schedule import store_schedule
 from studyapp.domain.importing import import_claims
 from studyapp.domain.lifecycle import freeze_record
-from studyapp.enums import TrialKind
+from studyapp.enums import AuditAction, TrialKind
 from studyapp.errors import BadUpload, StudyError
 from studyapp.models import Claim, Study
 
@@ -88,6 +89,7 @@ def _make_study(
         _refuse_unknown(study, roles)
     made.n_results = store_results(study, files["rankings.jsonl"])
     made.n_slots = store_schedule(study, content)
+    audit.record(AuditAction.STUDY_IMPORTED, study, claims=made.n_claims, rankings=made.n_results)
     study.refresh_from_db()
     frozen = content.get("frozen") or {}
     if not isinstance(frozen, dict):

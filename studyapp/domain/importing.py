@@ -12,6 +12,7 @@ from django.db.models import Max
 
 import rankers
 from rankers import formats
+from studyapp.domain import audit
 from studyapp.domain.claims_check import (
     FileCheck,
     Roles,
@@ -21,7 +22,7 @@ from studyapp.domain.claims_check import (
     refuse_frozen,
     rows_of,
 )
-from studyapp.enums import TrialKind
+from studyapp.enums import AuditAction, TrialKind
 from studyapp.errors import BadUpload
 from studyapp.models import Candidate, Claim, GoldSet, Study
 
@@ -85,6 +86,13 @@ def import_claims(
         if batch:
             _write_batch(study, batch, last, wanted)
             report.n_imported += len(batch)
+        audit.record(
+            AuditAction.CLAIMS_IMPORTED,
+            study,
+            claims=report.n_imported,
+            format=format_name,
+            trials_for=str(role),
+        )
     return report
 
 

@@ -13,13 +13,15 @@ from django.db.models import Max
 from django.utils import timezone
 
 from studyapp.codes import random_code
+from studyapp.domain import audit
 from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
+from studyapp.domain.consent import keep_consent_text
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import balance_of
 from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
 from studyapp.domain.texts import with_default_texts
-from studyapp.enums import ConditionPolicy, StudyState, TrialKind
+from studyapp.enums import AuditAction, ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
 from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
 from studyapp.protocols.verification import default_options
@@ -46,6 +48,9 @@ def add_condition(
         refuse_frozen_conditions(study)
         if study.conditions.filter(name=name).exists():
             raise StudyError(f"condition {name!r} exists already: choose another name.")
+        audit.record(
+            AuditAction.CONDITION_ADDED, study, condition=name, interface=interface, method=method
+        )
         last = study.conditions.aggregate(last=Max("position"))["last"] or 0
         return Condition.objects.create(study=study, position=last + 1, **fields)
 
@@ -137,17 +142,29 @@ def open_study(study: Study) -> Study:
         study.opened_at = timezone.now()
         study.frozen = freeze_record(study)
         study.save()
+        keep_consent_text(study)
+        audit.record(AuditAction.STUDY_OPENED, study, software=study.frozen["software"])
     return study
 
 
 def set_state(study: Study, state: str, *, allowed_from: Iterable[str]) -> None:
     """Pause, resume or close, by a guarded update. Raises NotEditable from any other state."""
     now = timezone.now() if state == StudyState.CLOSED else None
-    changed = Study.objects.filter(pk=study.pk, state__in=list(allowed_from)).update(
-        state=state, closed_at=now
-    )
-    if not changed:
-        raise NotEditable(f"The study cannot become {state} from its present state.")
+    with transaction.atomic():
+        changed = Study.objects.filter(pk=study.pk, state__in=list(allowed_from)).update(
+            state=state, closed_at=now
+        )
+        if not changed:
+            raise NotEditable(f"The study cannot become {state} from its present state.")
+        audit.record(_ACTIONS[StudyState(state)], study)
+
+
+#: What the audit log says of a study that comes into a state again, or for good.
+_ACTIONS = {
+    StudyState.OPEN: AuditAction.STUDY_RESUMED,
+    StudyState.PAUSED: AuditAction.STUDY_PAUSED,
+    StudyState.CLOSED: AuditAction.STUDY_CLOSED,
+}
 
 
 def freeze_record(study: Study) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from django.utils import timezone
 import rankers
 from rankers.method_info import GOLD, MODEL
 from rankers.registry import method_needs
+from studyapp.domain import audit
 from studyapp.domain.leases import (
     Lease,
     finish,
@@ -30,7 +31,7 @@ from studyapp.domain.leases import (
 )
 from studyapp.domain.queries import main_claims
 from studyapp.domain.responses import DatabaseStore
-from studyapp.enums import JobState
+from studyapp.enums import AuditAction, JobState
 from studyapp.errors import BrokerAway, NotReady, StudyError
 from studyapp.models import (
     Candidate,
@@ -69,17 +70,20 @@ def queue_jobs(study: Study, *, retry_failed: bool = True) -> int:
             PrecomputeJob.objects.filter(condition__study=study, state=JobState.FAILED).update(
                 state=JobState.QUEUED, rung_at=None, n_attempts=0
             )
+        audit.record(AuditAction.PRECOMPUTE_QUEUED, study)
     ring_due(study)
     return PrecomputeJob.objects.filter(condition__study=study, state=JobState.QUEUED).count()
 
 
 def retry_job(job: PrecomputeJob) -> None:
     """Queue one failed job again. Raises StudyError when it is not failed."""
-    changed = PrecomputeJob.objects.filter(pk=job.pk, state=JobState.FAILED).update(
-        state=JobState.QUEUED, rung_at=None, n_attempts=0
-    )
-    if not changed:
-        raise StudyError("Only a failed claim can be retried.")
+    with transaction.atomic():
+        changed = PrecomputeJob.objects.filter(pk=job.pk, state=JobState.FAILED).update(
+            state=JobState.QUEUED, rung_at=None, n_attempts=0
+        )
+        if not changed:
+            raise StudyError("Only a failed claim can be retried.")
+        audit.record(AuditAction.PRECOMPUTE_QUEUED, job.condition.study, jobs=1)
     ring_due(job.condition.study)
 
 

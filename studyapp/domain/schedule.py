@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Count
 
-from studyapp.domain import latin
+from studyapp.domain import audit, latin
 from studyapp.domain.queries import main_claims
-from studyapp.enums import ConditionPolicy, OrderPolicy
+from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Study, Subset
 
@@ -78,6 +78,9 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
                 "condition_policy",
             ]
         )
+        audit.record(
+            AuditAction.SCHEDULED, study, subsets=n_subsets, replications=n_replications, seed=seed
+        )
 
 
 def remove_schedule(study: Study) -> None:
@@ -92,6 +95,7 @@ def remove_schedule(study: Study) -> None:
         _remove_schedule(locked)
         locked.n_replications = 0
         locked.save(update_fields=["n_replications"])
+        audit.record(AuditAction.SCHEDULE_REMOVED, locked)
 
 
 def balance_of(study: Study) -> Balance:

@@ -1,5 +1,6 @@
 """The tables, by what they are about."""
 
+from studyapp.models.access import AuditEntry, ConsentText, Invitation, Membership
 from studyapp.models.assignment import (
     Enrolment,
     Participant,
@@ -19,13 +20,17 @@ from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
 
 __all__ = [
+    "AuditEntry",
     "Candidate",
     "Claim",
     "Condition",
+    "ConsentText",
     "Enrolment",
     "Event",
     "GoldSet",
+    "Invitation",
     "LlmResponse",
+    "Membership",
     "Participant",
     "PlannedTrial",
     "PrecomputeJob",

@@ -20,15 +20,16 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from studyapp.access import researcher_only, study_or_404
-from studyapp.domain import lifecycle, precompute
+from studyapp.access import researcher_only, rights
+from studyapp.domain import audit, lifecycle, precompute
 from studyapp.domain.export import export_study
-from studyapp.enums import StudyState
+from studyapp.enums import AuditAction, Role, StudyState
 from studyapp.errors import StudyError
 from studyapp.forms import CloseForm, RunsForm
 from studyapp.models import PrecomputeJob, Study
 from studyapp.views.htmx import is_htmx
 from studyapp.views.researcher_card import manage
+from studyapp.views.researcher_layout import page as _page
 from studyapp.views.researcher_pages import next_after_precompute, study_page, study_rows
 from studyapp.views.researcher_precompute import precompute_status, ring
 from studyapp.views.researcher_running import opening_status
@@ -51,7 +52,7 @@ def study_list(request: HttpRequest) -> HttpResponse:
 @researcher_only
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """One study: a card for each step of the work."""
-    return _study_page(request, study_or_404(request.user, slug))
+    return _study_page(request, request.study)
 
 
 # ---- precompute ----------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
 @researcher_only
 def study_precompute(request: HttpRequest, slug: str) -> HttpResponse:
     """GET: progress, polled by htmx. POST: queue what is missing and what failed."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     if request.method == "POST":
         return _queue(request, study, lambda: precompute.queue_jobs(study))
     if not is_htmx(request):
@@ -73,7 +74,7 @@ def study_precompute(request: HttpRequest, slug: str) -> HttpResponse:
 @researcher_only
 def job_retry(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Queue one failed claim again."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     job = _job_or_404(study, job_id)
     return _queue(request, study, lambda: precompute.retry_job(job))
 
@@ -82,7 +83,7 @@ def job_retry(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 @researcher_only
 def job_reply(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """The raw reply behind a failure: escaped for htmx, plain text for everybody else."""
-    job = _job_or_404(study_or_404(request.user, slug), job_id)
+    job = _job_or_404(request.study, job_id)
     if is_htmx(request):
         return _varying(render(request, "researcher/_reply.html", {"reply": job.raw_reply}))
     return _varying(HttpResponse(job.raw_reply, content_type="text/plain; charset=utf-8"))
@@ -95,7 +96,7 @@ def job_reply(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 @researcher_only
 def study_open(request: HttpRequest, slug: str) -> HttpResponse:
     """Freeze the study and let participants in."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     return _change(
         request, study, lambda: lifecycle.open_study(study), "The study is open.", "participants"
     )
@@ -105,7 +106,7 @@ def study_open(request: HttpRequest, slug: str) -> HttpResponse:
 @researcher_only
 def study_pause(request: HttpRequest, slug: str) -> HttpResponse:
     """Let nobody in and start no further trial, until it is resumed."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     return _move(request, study, StudyState.PAUSED, (StudyState.OPEN,), "The study is paused.")
 
 
@@ -113,15 +114,15 @@ def study_pause(request: HttpRequest, slug: str) -> HttpResponse:
 @researcher_only
 def study_resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Open a paused study again."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     return _move(request, study, StudyState.OPEN, (StudyState.PAUSED,), "The study is open again.")
 
 
 @require_POST
-@researcher_only
+@researcher_only(write=Role.OWNER)
 def study_close(request: HttpRequest, slug: str) -> HttpResponse:
     """Close for good, once the study's short name was typed."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     form = CloseForm(study, request.POST)
     if not form.is_valid():
         return _study_page(request, study, close_form=form, status=422)
@@ -141,14 +142,16 @@ def study_close(request: HttpRequest, slug: str) -> HttpResponse:
 @researcher_only
 def study_export(request: HttpRequest, slug: str) -> HttpResponse:
     """The study as one zip, for the report and for replication."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     name = f"{study.slug}.zip"
     with tempfile.TemporaryDirectory(prefix="suffice-export-") as folder:
         path = Path(folder) / name
+        simulated = RunsForm.wants_simulated(request.GET)
         try:
-            export_study(study, path, include_simulated=RunsForm.wants_simulated(request.GET))
+            made = export_study(study, path, include_simulated=simulated)
         except StudyError as error:
             return _study_page(request, study, refused=error.problems, status=error.status)
+        audit.record(AuditAction.STUDY_EXPORTED, study, simulated=simulated, hash=made.sha256)
         # The open file outlives its name: nothing is left behind however the download ends.
         return FileResponse(path.open("rb"), as_attachment=True, filename=name)
 
@@ -165,13 +168,6 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 # ---- what they share -----------------------------------------------------------------------------
-
-
-def _page(
-    request: HttpRequest, template: str, context: dict[str, Any], status: int = 200
-) -> HttpResponse:
-    common = {"user_name": request.user.get_username(), "messages": messages.get_messages(request)}
-    return render(request, template, common | context, status=status)
 
 
 def _study_page(
@@ -205,7 +201,7 @@ def _precompute_fragment(
     request: HttpRequest, study: Study, problems: list[str], status: int = 200
 ) -> HttpResponse:
     progress = precompute_status(study, problems)
-    context: dict[str, Any] = {"study": study, "status": progress}
+    context: dict[str, Any] = {"study": study, "status": progress} | rights(study)
     if study.is_draft and (progress.is_settled or request.method == "POST"):
         # Something was queued, or all is over: what keeps the study from opening has changed.
         opening = opening_status(study)

@@ -7,31 +7,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
-from studyapp.access import researcher_only, study_or_404
+from studyapp.access import researcher_only
 from studyapp.domain import results_jobs
 from studyapp.domain.results_jobs import Results
 from studyapp.domain.results_report import report_path
-from studyapp.enums import ResultsKind
+from studyapp.enums import ResultsKind, Role
 from studyapp.forms import ResultsForm, RunsForm
 from studyapp.models import Study
 from studyapp.views.htmx import is_htmx
+from studyapp.views.researcher_layout import page
 from studyapp.views.researcher_words import counted, number
 from studyapp.views.results_status import query_of, status_of
 from studyapp.views.results_words import design_words, review_words
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@researcher_only
+@researcher_only(write=Role.VIEWER)
 def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
     """The results so far: a fragment for htmx, a page otherwise. POST: compute them once more."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     wanted = ResultsForm.wanted(request.GET)
     results = _measures(request, study, wanted)
     if not is_htmx(request):
@@ -49,10 +49,10 @@ def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@researcher_only
+@researcher_only(write=Role.VIEWER)
 def study_report(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the report is, for htmx. POST: build it from the data as they are now."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     simulated = RunsForm.wants_simulated(request.GET)
     act = results_jobs.build if request.method == "POST" else results_jobs.look
     results = act(study, ResultsKind.REPORT, simulated)
@@ -67,7 +67,7 @@ def study_report(request: HttpRequest, slug: str) -> HttpResponse:
 @researcher_only
 def report_download(request: HttpRequest, slug: str) -> HttpResponse:
     """The last report that was built, whole."""
-    study = study_or_404(request.user, slug)
+    study = request.study
     results = results_jobs.look(study, ResultsKind.REPORT, RunsForm.wants_simulated(request.GET))
     path = report_path(study, results.content)
     if path is None:
@@ -89,10 +89,8 @@ def _results_page(
     report = results_jobs.look(study, ResultsKind.REPORT, wanted["simulated"])
     context = _measures_context(study, results, wanted | {"part": ""}) | {
         "report": _report_context(study, report, wanted["simulated"]),
-        "user_name": request.user.get_username(),
-        "messages": messages.get_messages(request),
     }
-    return render(request, "researcher/measures.html", context)
+    return page(request, "researcher/measures.html", context)
 
 
 def _measures_context(study: Study, results: Results, wanted: dict[str, Any]) -> dict[str, Any]:

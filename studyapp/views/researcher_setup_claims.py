@@ -18,7 +18,13 @@ from studyapp.errors import BadUpload
 from studyapp.models import Claim, Study
 from studyapp.setup_forms import SlugForm
 from studyapp.setup_forms_claims import ClaimsForm, size_limit_text
-from studyapp.views.researcher_setup_pages import saved, setup_page, setup_view, to_step
+from studyapp.views.researcher_setup_pages import (
+    is_editable,
+    saved,
+    setup_page,
+    setup_view,
+    to_step,
+)
 from studyapp.views.researcher_words import counted, listed, number
 
 #: Claims shown of those that are there.
@@ -108,7 +114,7 @@ def _claims_page(
         "total": counted(removal.n_claims, "claim"),
         "waiting": uploads.waiting_files(study),
         "has_schedule": bool(study.n_replications),
-        "can_remove": bool(study.is_draft and removal.n_claims and not study.n_replications),
+        "can_remove": bool(is_editable(study) and removal.n_claims and not study.n_replications),
         "remove_form": remove_form or SlugForm(study, auto_id="remove_%s"),
         "remove_says": _remove_says(removal.n_claims, removal.n_evidence),
     }

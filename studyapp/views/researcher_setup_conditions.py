@@ -19,7 +19,7 @@ from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Condition, Study
 from studyapp.setup_forms_conditions import ConditionForm, interface_of, needs_of
 from studyapp.views.researcher_schedule import fill_of
-from studyapp.views.researcher_setup_pages import saved, setup_page, setup_view
+from studyapp.views.researcher_setup_pages import is_editable, saved, setup_page, setup_view
 from studyapp.views.researcher_words import counted
 
 FORM_TEMPLATE = "researcher/setup/condition.html"
@@ -48,7 +48,7 @@ def conditions(request: HttpRequest, study: Study) -> HttpResponse:
             },
         ],
         "has_schedule": bool(study.n_replications),
-        "can_change": study.is_draft and not study.n_replications,
+        "can_change": is_editable(study) and not study.n_replications,
         "can_go_on": len(rows) > 1 or bool(study.n_replications),
     }
     return setup_page(request, study, "conditions", context)
@@ -110,7 +110,7 @@ def remove(request: HttpRequest, study: Study, condition_id: int) -> HttpRespons
     context = {
         "condition": stored,
         "says": _removes(n_stored, done=False),
-        "can_change": study.is_draft and not study.n_replications,
+        "can_change": is_editable(study) and not study.n_replications,
     }
     template = "researcher/setup/condition_remove.html"
     return setup_page(request, study, "conditions", context, template=template)
@@ -135,7 +135,7 @@ def _form_page(
             if n_stored
             else ""
         ),
-        "can_change": study.is_draft and not study.n_replications,
+        "can_change": is_editable(study) and not study.n_replications,
         "has_schedule": bool(study.n_replications),
     }
     status = 422 if request.method == "POST" else 200

@@ -9,14 +9,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from studyapp.access import researcher_only, study_or_404
+from studyapp.access import researcher_only, rights
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Claim, Study
 from studyapp.views.researcher_card import Tone
+from studyapp.views.researcher_layout import page
 from studyapp.views.researcher_words import counted, moment
 
 StudyView = Callable[..., HttpResponse]
@@ -62,7 +63,7 @@ class StepLink:
 
 
 def setup_view(*methods: str) -> Callable[[StudyView], StudyView]:
-    """Mark a set-up page: for the study's researcher; a refused change is a page that says why.
+    """Mark a set-up page: members look, editors change; a refused change is a page that says why.
 
     The view is called with the study in place of its slug. What a POST may change is the domain's
     decision; it is asked again there, under a lock.
@@ -73,7 +74,7 @@ def setup_view(*methods: str) -> Callable[[StudyView], StudyView]:
         @researcher_only
         @wraps(view)
         def guarded(request: HttpRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponse:
-            study = study_or_404(request.user, slug)
+            study = request.study
             try:
                 if request.method == "POST" and not study.is_draft:
                     raise NotEditable(frozen_reason(study))
@@ -95,6 +96,20 @@ def frozen_reason(study: Study) -> str:
     )
 
 
+def is_editable(study: Study) -> bool:
+    """Whether who asks may change this study now."""
+    return study.is_draft and rights(study)["may_edit"]
+
+
+def locked_reason(study: Study) -> str:
+    """Why nothing can be changed on a page by who asks; empty where it can."""
+    if not study.is_draft:
+        return frozen_reason(study)
+    if not rights(study)["may_edit"]:
+        return "You are viewer of this study: its editors and owners change what is set here."
+    return ""
+
+
 def setup_page(
     request: HttpRequest,
     study: Study,
@@ -114,24 +129,18 @@ def setup_page(
         "step_number": place + 1,
         "n_steps": len(STEPS),
         "next_step": STEPS[place + 1] if place + 1 < len(STEPS) else None,
-        "is_editable": study.is_draft,
-        "locked": "" if study.is_draft else frozen_reason(study),
-        "user_name": request.user.get_username(),
-        "messages": messages.get_messages(request),
+        "is_editable": is_editable(study),
+        "locked": locked_reason(study),
     }
     template = template or f"researcher/setup/{step}.html"
-    return render(request, template, common | context, status=status)
+    return page(request, template, common | context, status)
 
 
 def refused_page(request: HttpRequest, study: Study, error: StudyError) -> HttpResponse:
     """What says that a change was refused and why."""
     study.refresh_from_db()
-    context = {
-        "study": study,
-        "problems": error.problems,
-        "user_name": request.user.get_username(),
-    }
-    return render(request, "researcher/setup/refused.html", context, status=error.status)
+    context = {"study": study, "problems": error.problems}
+    return page(request, "researcher/setup/refused.html", context, error.status)
 
 
 def saved(request: HttpRequest, study: Study, step: str, says: str) -> HttpResponse:

@@ -11,7 +11,7 @@ from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.preview import ShownSentence, TrialPreview, first_trials
 from studyapp.enums import Interface
 from studyapp.models import Study
-from studyapp.views.researcher_setup_pages import STEPS, setup_page, setup_view
+from studyapp.views.researcher_setup_pages import STEPS, is_editable, setup_page, setup_view
 from studyapp.views.researcher_words import counted, listed
 
 #: Sentences of a preview; a page of sixty would hide the next condition.
@@ -41,7 +41,7 @@ def review(request: HttpRequest, study: Study) -> HttpResponse:
     context = {
         "problems": [_with_link(study, problem) for problem in problems],
         "warnings": [_with_link(study, warning) for warning in warnings],
-        "can_open": study.is_draft and not problems,
+        "can_open": is_editable(study) and not problems,
         "previews": [_shown(preview) for preview in first_trials(study)],
     }
     return setup_page(request, study, "review", context)

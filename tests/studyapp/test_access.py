@@ -1,31 +1,81 @@
-"""Who may see which study, held against every researcher's address there is."""
+"""Who may see and change what: a table of every address outside the participants' part."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404
 from django.test import Client
-from django.urls import reverse
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from studyapp.access import studies_for, study_or_404
-from studyapp.enums import JobState, StudyState
-from studyapp.models import PrecomputeJob, Study
-from studyapp.urls_researcher import urlpatterns
+from studyapp.access import rights, studies_for, study_or_404
+from studyapp.domain import invitations
+from studyapp.domain.access import add_member
+from studyapp.enums import JobState, Role, StudyState
+from studyapp.models import AuditEntry, Membership, PrecomputeJob, Study
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 
-#: Addresses of the study pages that change something: they answer POST alone.
-POST_ONLY = {"job-retry", "study-open", "study-pause", "study-resume", "study-close"}
-#: Addresses without a study, open to everybody.
-PUBLIC = {"login", "logout", "healthz"}
-STUDY_PAGES = sorted(
-    pattern.name for pattern in urlpatterns if pattern.name not in PUBLIC | {"study-list"}
-)
+PUBLIC, LOGGED_IN, SECOND_FACTOR = "public", "logged in", "second factor"
+VIEWER, EDITOR, OWNER = Role.VIEWER, Role.EDITOR, Role.OWNER
+
+#: Who may use an address, by method. What is not named here must answer 405.
+RULES: dict[str, dict[str, str]] = {
+    "healthz": {"GET": PUBLIC},
+    "login": {"GET": PUBLIC, "POST": PUBLIC},
+    "logout": {"POST": PUBLIC},
+    "password-set": {"GET": PUBLIC, "POST": PUBLIC},
+    "invitation": {"GET": PUBLIC, "POST": PUBLIC},
+    "password-change": {"GET": LOGGED_IN, "POST": LOGGED_IN},
+    "two_factor:profile": {"GET": LOGGED_IN},
+    "two_factor:setup": {"GET": LOGGED_IN, "POST": LOGGED_IN},
+    "two_factor:qr": {"GET": LOGGED_IN},
+    "two_factor:setup_complete": {"GET": SECOND_FACTOR},
+    "two_factor:backup_tokens": {"GET": SECOND_FACTOR, "POST": SECOND_FACTOR},
+    "two_factor:disable": {"GET": SECOND_FACTOR, "POST": SECOND_FACTOR},
+    "study-list": {"GET": LOGGED_IN},
+    "study": {"GET": VIEWER},
+    "study-precompute": {"GET": VIEWER, "POST": EDITOR},
+    "job-retry": {"POST": EDITOR},
+    "job-reply": {"GET": VIEWER},
+    "study-open": {"POST": EDITOR},
+    "study-pause": {"POST": EDITOR},
+    "study-resume": {"POST": EDITOR},
+    "study-close": {"POST": OWNER},
+    "study-export": {"GET": VIEWER},
+    "study-measures": {"GET": VIEWER},
+    "study-members": {"GET": VIEWER},
+    "study-invite": {"POST": OWNER},
+    "invitation-revoke": {"POST": OWNER},
+    "member-role": {"POST": OWNER},
+    "member-remove": {"POST": OWNER},
+    "member-leave": {"POST": VIEWER},
+    "study-log": {"GET": VIEWER},
+    "study-consent": {"GET": VIEWER},
+}
+#: What somebody may do who is not logged in, is no member, or has a role.
+ACTORS = ("anonymous", "participant", "stranger", "viewer", "editor", "owner", "superuser")
+STUDY_RULES = {
+    name: rules for name, rules in RULES.items() if {VIEWER, EDITOR, OWNER} & set(rules.values())
+}
+
+
+def names_of(patterns: list[Any], namespace: str = "") -> Iterator[str]:
+    """The name of every address below ``patterns`` outside the participants' part."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            if str(pattern.pattern) != "p/":
+                inner = f"{pattern.namespace}:" if pattern.namespace else ""
+                yield from names_of(pattern.url_patterns, namespace + inner)
+        elif isinstance(pattern, URLPattern):
+            yield namespace + str(pattern.name)
 
 
 def researcher(name: str, **fields: Any) -> Any:
@@ -38,108 +88,200 @@ def client_of(user: Any) -> Client:
     return client
 
 
-def address(name: str, study: Study) -> str:
-    """The address of one of a study's pages."""
-    if name in ("job-retry", "job-reply"):
-        job = PrecomputeJob.objects.filter(condition__study=study).earliest("pk")
-        return reverse(name, args=[study.slug, job.pk])
-    return reverse(name, args=[study.slug])
-
-
-def ask(client: Client, name: str, study: Study, **headers: str) -> Any:
-    """A request by the method the address answers; closing types the right name."""
-    send = client.post if name in POST_ONLY else client.get
-    return send(address(name, study), {"slug": study.slug}, headers=headers)
-
-
 @pytest.fixture
 def owned() -> Study:
-    """An open study of the researcher ``ann``, with one failed job."""
+    """An open study of ``ann`` with an editor, a viewer, an invitation and one failed job."""
     study = factories.open_study(owner=researcher("ann"))
+    add_member(study, researcher("ed"), EDITOR)
+    add_member(study, researcher("vi"), VIEWER)
+    invitations.invite(study, EDITOR)
     job = PrecomputeJob.objects.filter(condition__study=study).earliest("pk")
     PrecomputeJob.objects.filter(pk=job.pk).update(state=JobState.FAILED, raw_reply="raw")
     return study
 
 
-def test_a_researcher_sees_own_studies_only(owned: Study) -> None:
+@pytest.fixture(autouse=True)
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studyapp.tasks.prepare.delay", lambda job_id: None)
+
+
+def client_for(actor: str, study: Study) -> Client:
+    if actor == "anonymous":
+        return Client()
+    if actor == "participant":
+        client = Client()
+        enrolment = factories.joined(study)
+        client.cookies[f"run-{study.code}"] = enrolment.token
+        return client
+    if actor == "stranger":
+        return client_of(researcher("bob"))
+    if actor == "superuser":
+        return client_of(researcher("root", is_superuser=True))
+    return client_of(study.memberships.get(role=actor).user)
+
+
+def address(name: str, study: Study) -> str:
+    """The address of a page, with the ids of what the study holds (1 where it holds nothing)."""
+    arguments: list[Any] = [study.slug] if name in STUDY_RULES else []
+    if name in ("job-retry", "job-reply"):
+        arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
+    if name in ("member-role", "member-remove"):
+        arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
+    if name == "invitation-revoke":
+        arguments.append(_id_of(study.invitations))
+    if name == "invitation":
+        arguments.append("no-such-token")
+    if name == "password-set":
+        arguments += ["MQ", "no-such-token"]
+    return reverse(name, args=arguments)
+
+
+def _id_of(rows: Any) -> int:
+    return rows.values_list("pk", flat=True).first() or 1
+
+
+def ask(client: Client, method: str, name: str, study: Study, **headers: str) -> Any:
+    """A request whose form is filled in for any of the pages."""
+    form = {"slug": study.slug, "role": VIEWER.value}
+    send = client.post if method == "POST" else client.get
+    return send(address(name, study), form, headers=headers)
+
+
+def verdict(response: Any) -> str:
+    """What an answer says about access."""
+    if response.headers.get("Location", "").startswith(f"{reverse('login')}?next="):
+        return "log in"
+    if response.headers.get("Location", "") == reverse("two_factor:profile"):
+        return "set up"
+    return {403: "refused", 404: "not found", 405: "no such method"}.get(
+        response.status_code, "server error" if response.status_code >= 500 else "in"
+    )
+
+
+def expected(rule: str | None, actor: str) -> str:
+    if rule is None:
+        return "no such method"
+    if rule == PUBLIC:
+        return "in"
+    if actor in ("anonymous", "participant"):
+        return "log in"
+    if rule == LOGGED_IN:
+        return "in"
+    if rule == SECOND_FACTOR:
+        return "set up"
+    if actor == "stranger":
+        return "not found"
+    roles = ["viewer", "editor", "owner", "superuser"]
+    return "in" if roles.index(actor) >= roles.index(rule) else "refused"
+
+
+def test_every_address_has_a_rule() -> None:
+    names = sorted(names_of(get_resolver().url_patterns))
+    assert names == sorted(RULES)
+
+
+#: Answers "not found" for what it shows, not for who asks.
+EMPTY_HERE = {"invitation", "two_factor:qr"}
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_an_address_lets_in_whom_its_rule_names_and_nobody_else(name: str, owned: Study) -> None:
+    found, wanted = {}, {}
+    for actor in ACTORS:
+        client = client_for(actor, owned)
+        for method in ("GET", "POST"):
+            with transaction.atomic():
+                answer = verdict(ask(client, method, name, owned))
+                transaction.set_rollback(True)
+            if name in EMPTY_HERE and answer == "not found":
+                answer = "in"
+            found[actor, method] = answer
+            wanted[actor, method] = expected(RULES[name].get(method), actor)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("name", sorted(STUDY_RULES))
+def test_who_is_kept_out_changes_nothing_and_learns_nothing(name: str, owned: Study) -> None:
+    before = (owned.state, Membership.objects.count(), AuditEntry.objects.count())
+    for actor in ("anonymous", "stranger", "viewer"):
+        client = client_for(actor, owned)
+        for method, rule in RULES[name].items():
+            if expected(rule, actor) == "in":
+                continue
+            response = ask(client, method, name, owned)
+            assert actor == "viewer" or owned.title not in response.content.decode()
+    owned.refresh_from_db()
+    assert (owned.state, Membership.objects.count(), AuditEntry.objects.count()) == before
+    assert PrecomputeJob.objects.filter(state=JobState.FAILED).count() == 1
+
+
+def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:
     other = factories.draft_study(owner=researcher("bob"))
     unowned = factories.draft_study()
-    assert list(studies_for(owned.owner)) == [owned]
+    editor = get_user_model().objects.get(username="ed")
+    assert [(s, s.role) for s in studies_for(owned.owner)] == [(owned, OWNER)]
+    assert [(s, s.role) for s in studies_for(editor)] == [(owned, EDITOR)]
+    assert list(studies_for(editor, OWNER)) == []
     assert list(studies_for(other.owner)) == [other]
     assert set(studies_for(researcher("root", is_superuser=True))) == {owned, other, unowned}
     assert not studies_for(AnonymousUser()).exists()
 
 
 def test_a_study_of_somebody_else_does_not_exist_for_a_researcher(owned: Study) -> None:
-    assert study_or_404(owned.owner, owned.slug) == owned
+    assert study_or_404(owned.owner, owned.slug, OWNER) == owned
     with pytest.raises(Http404):
         study_or_404(researcher("bob"), owned.slug)
     with pytest.raises(Http404):
         study_or_404(owned.owner, "no-such-study")
+    with pytest.raises(PermissionDenied, match="You are viewer of this study; this takes editors"):
+        study_or_404(get_user_model().objects.get(username="vi"), owned.slug, EDITOR)
 
 
-def test_every_study_page_has_a_name_in_the_list_of_this_test() -> None:
-    assert len(STUDY_PAGES) == 10
-    assert set(STUDY_PAGES) >= POST_ONLY
+def test_a_page_offers_what_the_role_may_do(owned: Study) -> None:
+    offers = {}
+    for actor in ("viewer", "editor", "owner"):
+        html = ask(client_for(actor, owned), "GET", "study", owned).content.decode()
+        offers[actor] = [name for name in STUDY_RULES if f'action="{address(name, owned)}"' in html]
+    assert offers == {
+        "viewer": ["study-export"],
+        "editor": ["study-precompute", "job-retry", "study-pause", "study-export"],
+        "owner": ["study-precompute", "job-retry", "study-pause", "study-close", "study-export"],
+    }
+    assert rights(owned) == {"may_edit": False, "may_own": False}
 
 
-@pytest.mark.parametrize("name", STUDY_PAGES)
-def test_an_anonymous_visitor_is_sent_to_the_login_page(name: str, owned: Study) -> None:
-    response = ask(Client(), name, owned)
-    assert response.status_code == 302
-    assert response.url == f"{reverse('login')}?next={address(name, owned)}" + (
-        f"%3Fslug%3D{owned.slug}" if name not in POST_ONLY else ""
-    )
-    assert Study.objects.get(pk=owned.pk).state == StudyState.OPEN
+def test_the_role_that_counts_is_the_one_in_this_study(owned: Study) -> None:
+    elsewhere = factories.open_study(owner=get_user_model().objects.get(username="vi"))
+    client = client_for("viewer", owned)
+    assert verdict(ask(client, "POST", "study-pause", owned)) == "refused"
+    assert verdict(ask(client, "POST", "study-pause", elsewhere)) == "in"
+    elsewhere.refresh_from_db()
+    assert elsewhere.state == StudyState.PAUSED
 
 
-@pytest.mark.parametrize("name", STUDY_PAGES)
-def test_another_researchers_study_is_not_found(name: str, owned: Study) -> None:
-    response = ask(client_of(researcher("bob")), name, owned)
-    assert response.status_code == 404
-    assert owned.title not in response.content.decode()
-    assert Study.objects.get(pk=owned.pk).state == StudyState.OPEN
-    assert PrecomputeJob.objects.filter(state=JobState.FAILED).count() == 1
-
-
-@pytest.mark.parametrize("name", STUDY_PAGES)
-def test_a_participants_cookie_opens_no_researchers_page(name: str, owned: Study) -> None:
-    enrolment = factories.joined(owned)
-    client = Client()
-    client.cookies[f"run-{owned.code}"] = enrolment.token
-    assert ask(client, name, owned).status_code == 302
-
-
-@pytest.mark.parametrize("name", STUDY_PAGES)
-def test_the_owner_and_a_superuser_reach_the_page(
-    name: str, owned: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("studyapp.tasks.prepare.delay", lambda job_id: None)
-    for user in (owned.owner, researcher("root", is_superuser=True)):
-        response = ask(client_of(user), name, owned)
-        assert response.status_code not in (403, 404, 405, 500)
-        assert not response.headers.get("Location", "").startswith(reverse("login"))
-
-
-@pytest.mark.parametrize("name", sorted(POST_ONLY))
-def test_a_link_changes_nothing(name: str, owned: Study) -> None:
-    response = client_of(owned.owner).get(address(name, owned))
-    assert response.status_code == 405
-    assert Study.objects.get(pk=owned.pk).state == StudyState.OPEN
-
-
-@pytest.mark.parametrize("name", [*sorted(POST_ONLY), "study-precompute"])
+@pytest.mark.parametrize(
+    "name", sorted(name for name, rules in STUDY_RULES.items() if "POST" in rules)
+)
 def test_a_post_without_the_csrf_token_is_refused(name: str, owned: Study) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(owned.owner)
-    response = client.post(address(name, owned), {"slug": owned.slug})
-    assert response.status_code == 403
+    before = AuditEntry.objects.count()
+    assert ask(client, "POST", name, owned).status_code == 403
     assert Study.objects.get(pk=owned.pk).state == StudyState.OPEN
-    assert PrecomputeJob.objects.filter(state=JobState.FAILED).count() == 1
+    assert AuditEntry.objects.count() == before
+
+
+def test_after_the_login_a_visitor_is_back_where_something_can_be_read(owned: Study) -> None:
+    page = ask(Client(), "GET", "study-log", owned)
+    assert page.url == f"{reverse('login')}?next={reverse('study-log', args=[owned.slug])}%3F" + (
+        f"slug%3D{owned.slug}%26role%3Dviewer"
+    )
+    form = ask(Client(), "POST", "study-pause", owned)
+    assert form.url == f"{reverse('login')}?next={reverse('study', args=[owned.slug])}"
 
 
 def test_a_fragment_for_an_ended_session_takes_the_whole_page_to_the_login(owned: Study) -> None:
-    response = ask(Client(), "study-precompute", owned, **{"HX-Request": "true"})
+    response = ask(Client(), "GET", "study-precompute", owned, **{"HX-Request": "true"})
     assert response.status_code == 401
     assert response.headers["HX-Redirect"] == reverse("login")
     assert response.content == b""
@@ -151,17 +293,3 @@ def test_a_job_of_another_study_is_not_found(owned: Study) -> None:
     client = client_of(owned.owner)
     assert client.get(reverse("job-reply", args=[owned.slug, job.pk])).status_code == 404
     assert client.post(reverse("job-retry", args=[owned.slug, job.pk])).status_code == 404
-
-
-def test_the_list_asks_for_a_login() -> None:
-    response = Client().get(reverse("study-list"))
-    assert response.status_code == 302
-    assert response.url == f"{reverse('login')}?next=/"
-
-
-def test_a_form_older_than_the_login_is_told_readably(db):
-    from django.test import Client
-
-    answer = Client(enforce_csrf_checks=True).post("/login/", {"username": "a", "password": "b"})
-    assert answer.status_code == 403
-    assert "Nothing was stored" in answer.content.decode()

@@ -6,8 +6,10 @@ from typing import Any
 
 from tqdm import tqdm
 
+from studyapp.domain import audit
 from studyapp.domain.export import export_study
 from studyapp.domain.queries import study_by_slug
+from studyapp.enums import AuditAction
 from studyapp.management.base import StudyCommand
 
 
@@ -29,6 +31,12 @@ class Command(StudyCommand):
             summary = export_study(
                 study, options["output"], options["simulated"], advance=bar.update
             )
+        audit.record(
+            AuditAction.STUDY_EXPORTED,
+            study,
+            simulated=options["simulated"],
+            hash=summary.sha256,
+        )
         for name, count in summary.rows.items():
             self.say(f"{name}: {count} rows")
         self.say(f"{summary.path}: {summary.n_bytes} bytes")

@@ -6,9 +6,12 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone
 
+from studyapp.domain import audit
 from studyapp.domain.assignment import withdraw
-from studyapp.enums import EnrolmentState, EventKind, RunKind, TrialKind, TrialState
+from studyapp.enums import AuditAction, EnrolmentState, EventKind, RunKind, TrialKind, TrialState
 from studyapp.models import (
+    AuditEntry,
+    ConsentText,
     Enrolment,
     Event,
     Participant,
@@ -300,3 +303,24 @@ def test_an_answer_to_the_questionnaire_stays_until_its_participant_withdraws(st
     assert "on withdrawal only" in refused(lambda: QuestionnaireAnswer.objects.all().delete())
     withdraw(enrolment.token)
     assert QuestionnaireAnswer.objects.get().enrolment == other
+
+
+def test_the_audit_log_can_only_grow(study):
+    words = refused(lambda: AuditEntry.objects.update(who="somebody else"))
+    assert "the audit log is insert only" in words
+    entry = AuditEntry.objects.first()
+    assert "insert only" in refused(lambda: AuditEntry.objects.filter(pk=entry.pk).delete())
+    assert AuditEntry.objects.filter(pk=entry.pk, who="command").exists()
+
+
+def test_the_audit_log_outlives_its_study(db):
+    draft = factories.draft_study()
+    audit.record(AuditAction.STUDY_CREATED, draft)
+    number = draft.pk
+    draft.delete()
+    assert AuditEntry.objects.get(study_number=number).study_slug == draft.slug
+
+
+def test_a_kept_consent_text_cannot_be_changed(study):
+    words = refused(lambda: ConsentText.objects.update(text="another"))
+    assert "cannot be changed" in words

@@ -38,6 +38,12 @@ def client(ann: Any) -> Client:
     return client
 
 
+def login_form(name: str, password: str, **more: str) -> dict[str, str]:
+    """What the login page sends."""
+    fields = {"auth-username": name, "auth-password": password}
+    return {"login-current_step": "auth", **fields, **more}
+
+
 def page(client: Client, study: Study) -> str:
     response = client.get(reverse("study", args=[study.slug]))
     assert response.status_code == 200
@@ -359,18 +365,16 @@ def test_login_leads_back_and_says_nothing_about_which_part_was_wrong(ann: Any) 
     ann.set_password("a long password")
     ann.save()
     client = Client()
-    wrong = client.post(reverse("login"), {"username": "ann", "password": "no"})
-    unknown = client.post(reverse("login"), {"username": "nobody", "password": "no"})
+    wrong = client.post(reverse("login"), login_form("ann", "no"))
+    unknown = client.post(reverse("login"), login_form("nobody", "no"))
     for response in (wrong, unknown):
         assert "Name and password do not belong together" in response.content.decode()
-    right = client.post(
-        reverse("login"), {"username": "ann", "password": "a long password", "next": "/studies/x/"}
-    )
+    right = client.post(reverse("login"), login_form("ann", "a long password", next="/studies/x/"))
     assert right.status_code == 302
     assert right.url == "/studies/x/"
     away = Client().post(
         reverse("login"),
-        {"username": "ann", "password": "a long password", "next": "https://evil.example/"},
+        login_form("ann", "a long password", next="https://evil.example/"),
     )
     assert away.url == reverse("study-list")
 
