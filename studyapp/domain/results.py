@@ -35,11 +35,14 @@ class LiveTable:
     notices: list[str] = field(default_factory=list)
 
 
-def live_document(study: Study, include_simulated: bool = False) -> dict[str, Any]:
+def live_document(
+    study: Study, include_simulated: bool = False, with_comparison: bool = True
+) -> dict[str, Any]:
     """The measures document (statistics.md) of the study as it is now.
 
     Without a completed trial that counts it is ``{"study_id", "rows": 0, "message"}``. Events are
-    not read a second time here: the export's reader replays them.
+    not read a second time here: the export's reader replays them. The comparison of the conditions
+    takes seconds. Raises ValueError when the stored data contradict themselves.
     """
     from analysis.document import measure_document
 
@@ -49,7 +52,7 @@ def live_document(study: Study, include_simulated: bool = False) -> dict[str, An
             return {"study_id": study.slug, "rows": 0, "message": NO_TRIALS}
         settings = study_settings(study)
         trials = _trial_frame(study, include_simulated)
-    return measure_document(trials, None, settings, include_simulated)
+    return measure_document(trials, None, settings, include_simulated, with_comparison)
 
 
 def live_table(study: Study, include_simulated: bool = False) -> LiveTable:

@@ -14,6 +14,9 @@ from studyapp.enums import ConditionPolicy, OrderPolicy
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Study, Subset
 
+#: Places that one study's schedule may have: more could neither be filled nor laid out in one go.
+MAX_PLANNED = 1_000_000
+
 
 @dataclass
 class Balance:
@@ -55,6 +58,11 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int) -> Non
         if not conditions:
             raise NotReady("The study has no conditions: add them first (add_condition).")
         _check_numbers(study, n_subsets, len(claims), len(conditions))
+        if (n_planned := n_replications * len(claims) * len(conditions)) > MAX_PLANNED:
+            raise NotReady(
+                f"This schedule would have {n_planned:,} trials; the most is {MAX_PLANNED:,}: "
+                "ask for fewer replications."
+            )
         first_new = 1
         if not study.is_draft:
             _refuse_change_of_design(study, n_subsets, n_replications, seed)
@@ -139,8 +147,9 @@ def _describe_slots(balance: Balance, planned: list[tuple], names: list[str]) ->
 def _check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
     within = study.condition_policy == ConditionPolicy.WITHIN
     try:
-        latin.allowed_shifts(k, m if within else 1)
+        # First, since it bounds k, and with it the time that the other takes.
         latin.split_stratified([0] * n_claims, k, 0)
+        latin.allowed_shifts(k, m if within else 1)
     except ValueError as error:
         raise NotReady(f"This schedule is not possible: {error}.") from None
 
