@@ -233,7 +233,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "POSTPROCESSING_HOOKS": ["studyapp.api.schema.complete"],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "SERVE_INCLUDE_SCHEMA": False,
+    # In the order of the addresses, which is that of the work.
+    "SORT_OPERATIONS": False,
 }
 
 LOG_LEVEL = env_choice(

@@ -8,6 +8,8 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 
+#: Addresses that change the state of a study.
+STATES = ("open", "pause", "resume", "close")
 _KINDS = {"int": {"type": "integer"}}
 #: Tables of the export whose rows the API sends, with what it adds to them.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -80,10 +82,18 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     for name, (table, more) in ROWS.items():
         schemas[name] = _row_schema(table, more)
     schemas |= {"Claim": CLAIM, "Error": ERROR}
-    for path in result["paths"].values():
-        for operation in path.values():
+    for address, methods in result["paths"].items():
+        for operation in methods.values():
+            operation["summary"] = operation.pop("description")
+            operation["tags"] = [_part_of(address)]
             _add_errors(operation)
     return result
+
+
+def _part_of(address: str) -> str:
+    """The part of a study that an address is about: /api/v1/studies/{slug}/claims/ -> claims."""
+    parts = address.strip("/").split("/")[4:]
+    return parts[0] if parts and parts[0] not in STATES else "studies"
 
 
 def _add_errors(operation: dict[str, Any]) -> None:

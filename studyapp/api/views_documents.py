@@ -43,7 +43,7 @@ class Nowhere(ApiView):
 def docs(request: HttpRequest) -> HttpResponse:
     """The addresses as a list, which Swagger's page takes the place of where scripts run."""
     operations = [
-        {"method": method.upper(), "path": path, "summary": operation.get("description", "")}
+        {"method": method.upper(), "path": path, "summary": operation["summary"]}
         for path, methods in document()["paths"].items()
         for method, operation in methods.items()
     ]
