@@ -26,6 +26,7 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check who asks and how much comes, before a byte of the body is read."""
+        request.get_host()  # raises for a host that is not ours: addresses in answers begin with it
         super().initial(request, *args, **kwargs)
         length = request.META.get("CONTENT_LENGTH") or ""
         if not length and request.headers.get("Transfer-Encoding"):
