@@ -114,7 +114,7 @@ def test_R071_R075_every_problem_is_told_with_line_and_field(api: Api, draft: St
     error = error_of(answer)
     assert error["code"] == "bad_upload"
     places = [(problem["line"], problem["field"]) for problem in error["problems"]]
-    assert places == [(2, "label"), (3, None), (4, "gold_sets"), (5, "claim"), (6, "id")]
+    assert places == [(2, "label"), (3, None), (4, "gold_sets[0]"), (5, "claim"), (6, "id")]
     assert error["message"] == "5 problems."
     assert not Claim.objects.exists()
 

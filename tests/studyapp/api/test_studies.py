@@ -229,11 +229,10 @@ def test_closing_asks_for_the_slug(api: Api, ann: Any, body: Any, status: int) -
 def test_conditions_are_added_and_listed_in_order(api: Api, ann: Any) -> None:
     study = factories.draft_study(owner=ann)
     address = f"studies/{study.slug}/conditions/"
-    answer = api.post(address, RANKING | {"params": {"idf": True}})
-    if answer.status_code == 400:  # the method takes no such parameter: say so, add without
-        assert "idf" in error_of(answer)["message"]
-        answer = api.post(address, RANKING)
+    shuffled = {"name": "ranking", "interface": "incremental", "method": "random"}
+    answer = api.post(address, shuffled | {"params": {"seed": "4"}})
     assert answer.status_code == 201
+    assert answer.json()["params"]["seed"] == 4
     selection = RANKING | {
         "name": "selection",
         "interface": "all_at_once",
