@@ -11,6 +11,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import rankers
 from studyapp.api import answers, serializers
 from studyapp.api.base import ApiView, checked_body, checked_query
 from studyapp.api.errors import NotRepeated
@@ -21,7 +22,7 @@ from studyapp.domain import changing, lifecycle
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import study_settings
 from studyapp.domain.export_times import utc_text
-from studyapp.enums import TrialKind
+from studyapp.enums import Interface, TrialKind
 from studyapp.models import Condition, Study
 
 CONFIG = ANY_OBJECT | {
@@ -30,15 +31,18 @@ CONFIG = ANY_OBJECT | {
 }
 NEW_STUDY = CONFIG | {
     "required": ["slug"],
-    "properties": {"slug": {"type": "string"}, **CONFIG["properties"]},
+    "properties": {
+        "slug": {"type": "string", "pattern": "^[-a-zA-Z0-9_]{1,60}$"},
+        **CONFIG["properties"],
+    },
 }
 NEW_CONDITION = {
     "type": "object",
     "required": ["name", "interface", "method"],
     "properties": {
-        "name": {"type": "string"},
-        "interface": {"type": "string", "enum": ["incremental", "all_at_once"]},
-        "method": {"type": "string"},
+        "name": {"type": "string", "pattern": "^[-a-zA-Z0-9_]{1,40}$"},
+        "interface": {"type": "string", "enum": Interface.values},
+        "method": {"type": "string", "enum": sorted(rankers.METHODS)},
         "model": {"type": "string", "nullable": True},
         "embedder": {"type": "string", "nullable": True},
         "params": ANY_OBJECT,

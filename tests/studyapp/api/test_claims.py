@@ -72,9 +72,7 @@ def test_R067_csv_is_known_by_its_kind_and_ids_stay_texts(api: Api, draft: Study
     assert Claim.objects.get(study=draft).claim_id == "001"
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("c.jsonl", json.dumps(a_claim())), ("C.CSV", CSV)]
-)
+@pytest.mark.parametrize(("name", "text"), [("c.jsonl", json.dumps(a_claim())), ("C.CSV", CSV)])
 def test_a_file_in_a_form_is_known_by_its_name(
     api: Api, draft: Study, name: str, text: str
 ) -> None:
