@@ -157,6 +157,14 @@ def test_production_may_be_tried_without_https_on_this_machine_only(tmp_path: Pa
     }
 
 
+def test_requests_are_counted_in_redis_where_there_is_one(tmp_path: Path) -> None:
+    alone = show(tmp_path, {}, "CACHES")["CACHES"]["default"]
+    assert alone["BACKEND"].endswith("LocMemCache")
+    shared = show(tmp_path, {"CELERY_BROKER_URL": "redis://localhost:6379/3"}, "CACHES")
+    assert shared["CACHES"]["default"]["BACKEND"].endswith("RedisCache")
+    assert shared["CACHES"]["default"]["LOCATION"] == "redis://localhost:6379/3"
+
+
 def test_without_any_variable_everything_is_under_the_data_folder(tmp_path: Path) -> None:
     settings = show(
         tmp_path, {}, "DEBUG", "PRODUCTION", "DATABASES", "CELERY_BROKER_URL", "PUBLIC_URL"

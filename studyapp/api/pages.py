@@ -11,9 +11,6 @@ from django.db.models import QuerySet
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from studyapp.api.base import checked_query
-from studyapp.api.serializers import PageQuery
-
 LARGEST = 2**63 - 1
 
 
@@ -43,11 +40,6 @@ def page_of(
         "results": show(keys) if keys else [],
         "next": _next_address(request, keys[-1]) if has_more else None,
     }
-
-
-def page_query(request: Request, form: type[PageQuery] = PageQuery) -> dict[str, Any]:
-    """The checked query of a list."""
-    return checked_query(request, form)
 
 
 def _next_address(request: Request, last: int) -> str:

@@ -15,7 +15,7 @@ STUDY = "v1/studies/<slug:slug>/"
 
 urlpatterns = [
     path("v1/schema/", views_documents.Schema.as_view(), name="api-schema"),
-    path("v1/docs/", views_documents.docs, name="api-docs"),
+    path("v1/docs/", views_documents.Docs.as_view(), name="api-docs"),
     path("v1/studies/", views_studies.Studies.as_view(), name="api-studies"),
     path(STUDY, views_studies.OneStudy.as_view(), name="api-study"),
     path(STUDY + "open/", views_studies.OpenStudy.as_view(), name="api-open"),

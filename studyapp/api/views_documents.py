@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -39,12 +38,18 @@ class Nowhere(ApiView):
         raise Http404("There is no such address; /api/v1/docs/ lists them. All end with a slash.")
 
 
-@require_safe
-def docs(request: HttpRequest) -> HttpResponse:
+@extend_schema(exclude=True)
+class Docs(ApiView):
     """The addresses as a list, which Swagger's page takes the place of where scripts run."""
-    operations = [
-        {"method": method.upper(), "path": path, "summary": operation["summary"]}
-        for path, methods in document()["paths"].items()
-        for method, operation in methods.items()
-    ]
-    return render(request, "api/docs.html", {"operations": operations})
+
+    authentication_classes: list[Any] = []
+    permission_classes = [AllowAny]
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """An HTML page."""
+        operations = [
+            {"method": method.upper(), "path": path, "summary": operation["summary"]}
+            for path, methods in document()["paths"].items()
+            for method, operation in methods.items()
+        ]
+        return render(request, "api/docs.html", {"operations": operations})

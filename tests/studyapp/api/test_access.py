@@ -12,6 +12,7 @@ from studyapp.api.schema import document
 from studyapp.enums import StudyState
 from studyapp.models import Claim, Participant, Study
 from tests import factories
+from tests.shared_data import ROOT
 from tests.studyapp.api.asking import Api, error_of, researcher
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +47,12 @@ def is_untouched(study: Study) -> bool:
 def test_every_part_of_a_study_has_an_address() -> None:
     assert len(OPERATIONS) == 25
     assert len(OF_STUDIES) == 23
+
+
+def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
+    folder = ROOT / "studyapp" / "api"
+    asking = [path.name for path in folder.glob("*.py") if "studyapp.access" in path.read_text()]
+    assert asking == ["permissions.py"]
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)

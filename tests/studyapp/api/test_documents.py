@@ -12,6 +12,7 @@ from analysis.columns import names_of
 from studyapp.api.schema import document
 from studyapp.api.urls import urlpatterns
 from studyapp.middleware import RESEARCHER_POLICY
+from tests.studyapp.api.asking import error_of
 
 STATUSES = {"400", "401", "403", "404", "409", "413", "415", "422", "429", "500"}
 
@@ -103,4 +104,5 @@ def test_R109_the_page_has_the_policy_of_every_page_and_nothing_inline() -> None
 
 
 def test_the_page_is_read_alone() -> None:
-    assert Client().post("/api/v1/docs/").status_code == 405
+    answer = Client().post("/api/v1/docs/")
+    assert (answer.status_code, error_of(answer)["code"]) == (405, "method_not_allowed")

@@ -12,18 +12,19 @@ from tests.flows.site import Site
 pytestmark = [pytest.mark.browser]
 
 
-@pytest.fixture
-def site(tmp_path: Any) -> Iterator[Site]:
-    site = Site(tmp_path)
-    yield site
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server."""
+    site = Site(tmp_path_factory.mktemp("site"))
+    _, address = site.start_web()
+    yield address
     site.close()
 
 
 @pytest.mark.parametrize("width", [1280, 375])
 def test_the_page_lists_operations_and_asks_only_our_server(
-    site: Site, browser: Any, width: int
+    base: str, browser: Any, width: int
 ) -> None:
-    _, base = site.start_web()
     context = browser.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
     complaints: list[str] = []
