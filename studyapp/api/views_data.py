@@ -124,8 +124,12 @@ class Measures(ApiView):
         query = checked_query(request, serializers.MeasuresQuery)
         try:
             document = live_document(study, query["simulated"], query["with_comparison"])
-        except ValueError as error:  # the analysis refuses data that contradict themselves
-            raise Contradiction(str(error).splitlines()) from error
+        except ValueError as error:
+            from analysis.errors import BadTable  # loaded by now; before, it would take seconds
+
+            if not isinstance(error, BadTable):
+                raise
+            raise Contradiction(error.problems) from error
         return Response({"includes_simulated": query["simulated"], **document})
 
 

@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from analysis.columns import names_of
+from analysis.errors import BadTable
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.export import export_study
 from studyapp.domain.export_rows import event_rows, participant_rows, trial_rows
@@ -213,12 +214,23 @@ def test_data_that_contradict_themselves_are_told_line_by_line(
     api: Api, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:
-        raise ValueError("trials.csv, line 2: no\ntrials.csv, line 3: no")
+        raise BadTable(["trials.csv, line 2: no", "trials.csv, line 3: no"])
 
     monkeypatch.setattr("studyapp.api.views_data.live_document", refuse)
     answer = api.get(address(study, "measures/"))
     assert (answer.status_code, error_of(answer)["code"]) == (409, "contradiction")
     assert [problem["line"] for problem in error_of(answer)["problems"]] == [2, 3]
+
+
+def test_a_fault_of_the_analysis_is_not_told_as_one_of_the_data(
+    api: Api, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("Singular matrix")
+
+    monkeypatch.setattr("studyapp.api.views_data.live_document", fail)
+    answer = api.get(address(study, "measures/"))
+    assert (answer.status_code, error_of(answer)["code"]) == (500, "server_error")
 
 
 @pytest.mark.parametrize("simulated", [False, True])
