@@ -145,3 +145,4 @@ class AuditAction(TextChoices):
     MEMBER_LEFT = "member_left", "Member left"
     ACCOUNT_CREATED = "account_created", "Account created"
     PASSWORD_LINK_MADE = "password_link_made", "Password link made"
+    API_TOKEN_MADE = "api_token_made", "API token made"

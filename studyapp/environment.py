@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
 LARGEST = 2**31 - 1
+RATE = re.compile(r"[1-9]\d{0,8}/(s|min|hour|day)")
 HOST = re.compile(r"\*|\.?[\w.-]+|\[[0-9a-fA-F:.]+\]")
 
 
@@ -69,6 +70,14 @@ def env_int(name: str, default: int, *, minimum: int = 0) -> int:
     if not minimum <= number <= LARGEST:
         raise BadEnvironment(f"{name}={value!r}: use a number from {minimum} to {LARGEST}.")
     return number
+
+
+def env_rate(name: str, default: str) -> str:
+    """A number of requests in a period, such as ``600/min``; the periods are s, min, hour, day."""
+    value = env_str(name, default)
+    if not RATE.fullmatch(value):
+        raise BadEnvironment(f"{name}={value!r}: write it as 600/min (periods: s, min, hour, day).")
+    return value
 
 
 def env_choice(name: str, default: str, choices: tuple[str, ...]) -> str:

@@ -16,6 +16,7 @@ from django_otp.middleware import OTPMiddleware
 from studyapp.domain import audit
 
 PARTICIPANT_PREFIX = "/p/"
+API_PREFIX = "/api/"
 
 # Participant pages may be framed by a recruiting site, so they name no frame-ancestors;
 # researchers' pages are protected by X-Frame-Options as well.
@@ -52,8 +53,8 @@ class UploadLimit:
     """Refuses a request that is too large before a byte of it is read or looked at.
 
     A web server hands over as many bytes as the request announced, and none where it announced
-    nothing, so the announced length is all there is to check. Participants' forms have their own,
-    far smaller limit (views/participant_guard.py).
+    nothing, so the announced length is all there is to check. Participants' forms and the API have
+    limits of their own (views/participant_guard.py, api/base.py).
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
@@ -64,7 +65,7 @@ class UploadLimit:
         is_number = length.isascii() and length.isdigit() and len(length) < 19
         if is_number and int(length) <= settings.MAX_UPLOAD_MB * 1_000_000:
             return self.get_response(request)
-        if is_participant_page(request):
+        if is_participant_page(request) or request.path_info.startswith(API_PREFIX):
             return self.get_response(request)
         context = {
             "limit": f"{settings.MAX_UPLOAD_MB:,} MB",

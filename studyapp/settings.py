@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import dj_database_url
+import drf_spectacular_sidecar
 
 from studyapp.environment import (
     BadEnvironment,
@@ -16,6 +17,7 @@ from studyapp.environment import (
     env_hosts,
     env_int,
     env_origin,
+    env_rate,
     env_str,
     kept_secret,
     made_folder,
@@ -64,6 +66,9 @@ INSTALLED_APPS = [
     "django_otp.plugins.otp_totp",
     "two_factor",
     "axes",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
     "studyapp.apps.StudyAppConfig",
 ]
 
@@ -197,7 +202,11 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = Path(env_str("SUFFICE_STATIC_DIR", str(DATA_DIR / "static"))).resolve()
-STATICFILES_DIRS = [BASE_DIR / "static"]
+#: The page of the REST API's documents, from its wheel; our own files come first.
+SWAGGER_UI = Path(drf_spectacular_sidecar.__file__).parent.joinpath(
+    "static", "drf_spectacular_sidecar", "swagger-ui-dist"
+)
+STATICFILES_DIRS = [BASE_DIR / "static", ("swagger-ui", SWAGGER_UI)]
 STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
 if PRODUCTION:
     STORAGES = {
@@ -226,6 +235,50 @@ MAX_UPLOAD_MB = env_int("SUFFICE_MAX_UPLOAD_MB", 200, minimum=1)
 SLOT_LEASE_MINUTES = env_int("SUFFICE_SLOT_LEASE_MINUTES", 120, minimum=1)
 #: How long a worker keeps a precompute job without renewing, in seconds.
 JOB_LEASE_SECONDS = env_int("SUFFICE_JOB_LEASE_SECONDS", 60, minimum=1)
+
+#: How often one token may ask the REST API, and one address may be wrong about its token.
+API_RATE = env_rate("SUFFICE_API_RATE", "600/min")
+API_FAILURE_RATE = env_rate("SUFFICE_API_FAILURE_RATE", "30/min")
+#: The largest bodies that the REST API takes: of JSON, and of a file of claims.
+API_JSON_BYTES = 1_000_000
+API_UPLOAD_BYTES = env_int("SUFFICE_API_UPLOAD_MB", 100, minimum=1) * 1_000_000
+
+# Requests are counted where all web processes see it if there is such a place.
+if CELERY_BROKER_URL.startswith("redis"):
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": CELERY_BROKER_URL,
+            "KEY_PREFIX": "suffice",
+            "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        }
+    }
+else:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["studyapp.api.authentication.ResearcherToken"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_THROTTLE_CLASSES": ["studyapp.api.throttles.TokenThrottle"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["studyapp.api.parsers.StrictJson"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "studyapp.api.negotiation.JsonAlways",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "studyapp.api.errors.answer_error",
+    "URL_FORMAT_OVERRIDE": None,
+    "NUM_PROXIES": TRUSTED_PROXIES,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Suffice",
+    "VERSION": "1",
+    "DESCRIPTION": "Studies, their claims, conditions, schedule, participants and results.",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "POSTPROCESSING_HOOKS": ["studyapp.api.schema.complete"],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    # In the order of the addresses, which is that of the work.
+    "SORT_OPERATIONS": False,
+}
 
 LOG_LEVEL = env_choice(
     "SUFFICE_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

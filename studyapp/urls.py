@@ -1,4 +1,4 @@
-"""Addresses: participants under /p/, everything else for researchers."""
+"""Addresses: participants under /p/, programs under /api/, everything else for researchers."""
 
 from django.urls import include, path
 
@@ -9,5 +9,10 @@ handler500 = "studyapp.views.errors.server_error"
 
 urlpatterns = [
     path("p/", include("studyapp.urls_participant")),
+    path("api/", include("studyapp.api.urls")),
     path("", include("studyapp.urls_researcher")),
 ]
+
+# Below /api/ these answer as everything there does; elsewhere with a page.
+handler400 = "studyapp.api.errors.bad_request"
+handler500 = "studyapp.api.errors.server_error"

@@ -18,14 +18,17 @@ def _with_static_files() -> WhiteNoise:
     from studyapp.environment import BadEnvironment
 
     if not settings.PRODUCTION:
-        # On a laptop the source folder is served as it is.
-        return WhiteNoise(
+        # On a laptop the source folders are served as they are.
+        served = WhiteNoise(
             _django,
             root=str(settings.STATICFILES_DIRS[0]),
             prefix=settings.STATIC_URL,
             autorefresh=True,
             max_age=60,
         )
+        for prefix, folder in settings.STATICFILES_DIRS[1:]:
+            served.add_files(str(folder), prefix=f"{settings.STATIC_URL}{prefix}/")
+        return served
     if not (settings.STATIC_ROOT / "staticfiles.json").is_file():
         # Without the collected names every page would end in an error.
         raise BadEnvironment(

@@ -24,6 +24,7 @@ README = ROOT / "README.md"
 DOCUMENTS = [
     README,
     ROOT / "docs" / "accessibility.md",
+    ROOT / "docs" / "api.md",
     ROOT / "docs" / "coverage.md",
     ROOT / "docs" / "deployment.md",
     ROOT / "docs" / "faults.md",

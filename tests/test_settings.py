@@ -109,6 +109,10 @@ def test_production_refuses_what_is_unsafe(
         ("SUFFICE_ALLOWED_HOSTS", "one.example.org two.example.org"),
         ("SUFFICE_SSL_REDIRECT", "perhaps"),
         ("SUFFICE_BEHIND_PROXY", "2"),
+        ("SUFFICE_API_RATE", "often"),
+        ("SUFFICE_API_RATE", "0/min"),
+        ("SUFFICE_API_FAILURE_RATE", "10/fortnight"),
+        ("SUFFICE_API_UPLOAD_MB", "0"),
         ("SUFFICE_SLOT_LEASE_MINUTES", "0"),
         ("SUFFICE_SLOT_LEASE_MINUTES", "two"),
         ("SUFFICE_SLOT_LEASE_MINUTES", "99999999999"),
@@ -151,6 +155,14 @@ def test_production_may_be_tried_without_https_on_this_machine_only(tmp_path: Pa
         "SECURE_SSL_REDIRECT": False,
         "ALLOWED_HOSTS": ["127.0.0.1"],
     }
+
+
+def test_requests_are_counted_in_redis_where_there_is_one(tmp_path: Path) -> None:
+    alone = show(tmp_path, {}, "CACHES")["CACHES"]["default"]
+    assert alone["BACKEND"].endswith("LocMemCache")
+    shared = show(tmp_path, {"CELERY_BROKER_URL": "redis://localhost:6379/3"}, "CACHES")
+    assert shared["CACHES"]["default"]["BACKEND"].endswith("RedisCache")
+    assert shared["CACHES"]["default"]["LOCATION"] == "redis://localhost:6379/3"
 
 
 def test_without_any_variable_everything_is_under_the_data_folder(tmp_path: Path) -> None:

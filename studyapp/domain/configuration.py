@@ -23,7 +23,7 @@ from studyapp.enums import (
     Protocol,
     Role,
 )
-from studyapp.errors import NotEditable, StudyError
+from studyapp.errors import StudyError
 from studyapp.models import Study
 
 SLUG_LENGTH = Study._meta.get_field("slug").max_length
@@ -147,44 +147,6 @@ def field_problem(name: str, value: Any) -> str | None:
     return None if deep_text_problem(value) is None and test(value) else f"must be {wanted}"
 
 
-def change_draft(study: Study, changes: dict[str, Any]) -> None:
-    """Change settings of a draft, named as in study.json, all or nothing.
-
-    ``sitting``, ``recruiting`` and ``preregistered`` are merged with what is stored; None takes a
-    setting out. ``response_options`` None leaves them to the opening. Raises StudyError with a
-    line a field, NotEditable once the study has opened.
-    """
-    merged = {name: value for name, value in changes.items() if name in _MERGED}
-    given = {name: _without_none(value) for name, value in merged.items()}
-    wanted = {name: value for name, value in (changes | given).items() if value is not None}
-    fields, _ = check_configuration(wanted)
-    if "response_options" in changes:
-        fields.setdefault("response_options", [])
-    with transaction.atomic():
-        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        if not locked.is_draft:
-            raise NotEditable("The study has opened: its settings are frozen.")
-        for name, value in merged.items():
-            fields[name] = _without_none(getattr(locked, name) | value)
-        for name, value in fields.items():
-            setattr(locked, name, value)
-        locked.save(update_fields=list(fields))
-        record_settings(locked, changes)
-    for name, value in fields.items():
-        setattr(study, name, value)
-
-
-def record_settings(study: Study, changes: dict[str, Any]) -> None:
-    """Tell the audit log which settings were changed, not to what; inside the transaction."""
-    audit.record(
-        AuditAction.SETTINGS_CHANGED, study, settings=audit.shortened(", ".join(sorted(changes)))
-    )
-
-
-def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def _check_conditions(given: Any, problems: list[str]) -> list[dict[str, Any]]:
     if not isinstance(given, list):
         problems.append("field conditions: must be a list")
@@ -281,7 +243,7 @@ def _is_lease(value: Any) -> bool:
 #: Objects of settings, each with the function that lists what is wrong in it.
 _SETTINGS = {"sitting": sitting_problems, "recruiting": recruiting_problems}
 #: Objects of which a change holds only what changes.
-_MERGED = frozenset({*_SETTINGS, "preregistered"})
+MERGED = frozenset({*_SETTINGS, "preregistered"})
 _CHECKS: dict[str, tuple[str, Any, str]] = {
     "title": ("title", _is_short_text, "a text of 1 to 200 characters"),
     "lang": ("lang", _is_language, "a language tag such as en, of at most 20 characters"),

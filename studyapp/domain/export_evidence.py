@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
+
+from django.db.models import Q
 
 import rankers
 from rankers import formats
@@ -34,20 +36,24 @@ _RESULT_FIELDS = (
 )
 
 
-def claim_records(study: Study) -> Iterator[Record]:
+def claim_records(study: Study, only: Collection[int] | None = None) -> Iterator[Record]:
     """Every claim as an interchange object, in the study's order: three queries.
 
-    Importing the objects gives the same claims again, digest included.
+    Importing the objects gives the same claims again, digest included. ``only`` keeps the claims
+    with these primary keys.
     """
-    claims = Claim.objects.filter(study=study).order_by("position").iterator(CHUNK)
+    chosen, of_chosen = Q(study=study), Q(claim__study=study)
+    if only is not None:
+        chosen, of_chosen = Q(pk__in=only), Q(claim_id__in=only)
+    claims = Claim.objects.filter(chosen).order_by("position").iterator(CHUNK)
     candidates = (
-        Candidate.objects.filter(claim__study=study)
+        Candidate.objects.filter(of_chosen)
         .order_by("claim__position", "position")
         .values_list("claim_id", "text", "title")
         .iterator(CHUNK)
     )
     gold_sets = (
-        GoldSet.objects.filter(claim__study=study)
+        GoldSet.objects.filter(of_chosen)
         .order_by("claim__position", "position")
         .values_list("claim_id", "members")
         .iterator(CHUNK)

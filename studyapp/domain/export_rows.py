@@ -6,7 +6,7 @@ queries is fixed. None stands for an empty cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -112,11 +112,22 @@ def exported_runs(study: Study, include_simulated: bool, prefix: str = "") -> Q:
     return kept
 
 
-def trial_rows(study: Study, include_simulated: bool, study_version: str | None) -> Iterator[Row]:
-    """Rows of trials.csv, in the order in which the trials began: four queries."""
+def trial_rows(
+    study: Study,
+    include_simulated: bool,
+    study_version: str | None,
+    only: Collection[int] | None = None,
+) -> Iterator[Row]:
+    """Rows of trials.csv, in the order in which the trials began: four queries.
+
+    ``only`` keeps the trials with these primary keys.
+    """
     facts = claim_facts(study)
+    chosen = exported_runs(study, include_simulated, "enrolment__")
+    if only is not None:
+        chosen &= Q(pk__in=only)
     trials = (
-        Trial.objects.filter(exported_runs(study, include_simulated, "enrolment__"))
+        Trial.objects.filter(chosen)
         .order_by("pk")
         .values(
             "pk",
@@ -144,7 +155,7 @@ def trial_rows(study: Study, include_simulated: bool, study_version: str | None)
         )
         .iterator(CHUNK)
     )
-    replays = _replays(study, include_simulated)
+    replays = _replays(study, include_simulated, only)
     next_pk, next_replay = next(replays, (0, None))
     for trial in trials:
         while next_replay is not None and next_pk < trial["pk"]:
@@ -153,10 +164,15 @@ def trial_rows(study: Study, include_simulated: bool, study_version: str | None)
         yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_version)
 
 
-def _replays(study: Study, include_simulated: bool) -> Iterator[tuple[int, Replay]]:
+def _replays(
+    study: Study, include_simulated: bool, only: Collection[int] | None
+) -> Iterator[tuple[int, Replay]]:
     """Every trial's primary key with what its events say, in the trials' order: one query."""
+    chosen = exported_runs(study, include_simulated, "trial__enrolment__")
+    if only is not None:
+        chosen &= Q(trial_id__in=only)
     events = (
-        Event.objects.filter(exported_runs(study, include_simulated, "trial__enrolment__"))
+        Event.objects.filter(chosen)
         .order_by("trial_id", "seq")
         .values_list("trial_id", "kind", "step", "server_at")
         .iterator(CHUNK)
@@ -219,21 +235,38 @@ def event_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
     events = (
         Event.objects.filter(exported_runs(study, include_simulated, "trial__enrolment__"))
         .order_by("trial_id", "seq")
-        .values_list("code", "trial__code", "seq", "kind", "step", "data", "server_at", "client_ms")
+        .values(*EVENT_FIELDS)
         .iterator(CHUNK)
     )
-    for code, trial_code, seq, kind, step, data, server_at, client_ms in events:
-        is_reveal = kind == REVEAL
-        yield {
-            "event_id": code,
-            "trial_id": trial_code,
-            "seq": seq,
-            "event_type": kind,
-            "rank": step if is_reveal else None,
-            "sentence_id": sentence_id(data["candidate"]) if is_reveal else None,
-            "server_ts": utc_text(server_at),
-            "client_ms": client_ms,
-        }
+    yield from map(event_row, events)
+
+
+#: What ``event_row`` reads of an event.
+EVENT_FIELDS = (
+    "code",
+    "trial__code",
+    "seq",
+    "kind",
+    "step",
+    "data",
+    "server_at",
+    "client_ms",
+)
+
+
+def event_row(event: dict[str, Any]) -> Row:
+    """The row of events.csv for the ``EVENT_FIELDS`` of one event."""
+    is_reveal = event["kind"] == REVEAL
+    return {
+        "event_id": event["code"],
+        "trial_id": event["trial__code"],
+        "seq": event["seq"],
+        "event_type": event["kind"],
+        "rank": event["step"] if is_reveal else None,
+        "sentence_id": sentence_id(event["data"]["candidate"]) if is_reveal else None,
+        "server_ts": utc_text(event["server_at"]),
+        "client_ms": event["client_ms"],
+    }
 
 
 def claim_rows(study: Study) -> Iterator[Row]:
@@ -268,38 +301,47 @@ def participant_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
         Enrolment.objects.filter(exported_runs(study, include_simulated))
         .annotate(n_trials=Count("trials"))
         .order_by("slot__replication", "slot__number", "pk")
-        .values(
-            "participant__code",
-            "participant__joined_at",
-            "slot__replication",
-            "slot__number",
-            "run_kind",
-            "state",
-            "end_reason",
-            "consented_at",
-            "consent_version",
-            "started_at",
-            "ended_at",
-            "n_trials",
-        )
+        .values(*PARTICIPANT_FIELDS)
         .iterator(CHUNK)
     )
     for run in runs:
-        yield {
-            "study_id": study.slug,
-            "participant_id": run["participant__code"],
-            "participant_status": participant_status(run["state"], run["end_reason"]),
-            "end_reason": run["end_reason"] or None,
-            "replication": run["slot__replication"],
-            "slot": run["slot__number"],
-            **_kind_marks(run["run_kind"]),
-            "consented_at": utc_text(run["consented_at"]),
-            "consent_version": run["consent_version"],
-            "joined_at": utc_text(run["participant__joined_at"]),
-            "started_at": utc_text(run["started_at"]),
-            "ended_at": utc_text(run["ended_at"]),
-            "n_trials": run["n_trials"],
-        }
+        yield participant_row(study, run)
+
+
+#: What ``participant_row`` reads of an enrolment, with the number of its trials as ``n_trials``.
+PARTICIPANT_FIELDS = (
+    "participant__code",
+    "participant__joined_at",
+    "slot__replication",
+    "slot__number",
+    "run_kind",
+    "state",
+    "end_reason",
+    "consented_at",
+    "consent_version",
+    "started_at",
+    "ended_at",
+    "n_trials",
+)
+
+
+def participant_row(study: Study, run: dict[str, Any]) -> Row:
+    """The row of participants.csv for the ``PARTICIPANT_FIELDS`` of one enrolment."""
+    return {
+        "study_id": study.slug,
+        "participant_id": run["participant__code"],
+        "participant_status": participant_status(run["state"], run["end_reason"]),
+        "end_reason": run["end_reason"] or None,
+        "replication": run["slot__replication"],
+        "slot": run["slot__number"],
+        **_kind_marks(run["run_kind"]),
+        "consented_at": utc_text(run["consented_at"]),
+        "consent_version": run["consent_version"],
+        "joined_at": utc_text(run["participant__joined_at"]),
+        "started_at": utc_text(run["started_at"]),
+        "ended_at": utc_text(run["ended_at"]),
+        "n_trials": run["n_trials"],
+    }
 
 
 def questionnaire_rows(study: Study, include_simulated: bool) -> Iterator[Row]:

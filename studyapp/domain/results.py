@@ -43,19 +43,21 @@ def read_data(study: Study, include_simulated: bool = False) -> Data:
         return Data(version, _trial_frame(study, include_simulated), settings)
 
 
-def live_document(study: Study, include_simulated: bool = False) -> dict[str, Any]:
+def live_document(
+    study: Study, include_simulated: bool = False, with_comparison: bool = True
+) -> dict[str, Any]:
     """The measures document (statistics.md) of the study as it is now.
 
     Without a completed trial that counts it is ``{"study_id", "rows": 0, "message"}``. Events are
-    not read a second time here: the export's reader replays them. Raises ValueError when the
-    stored data contradict themselves.
+    not read a second time here: the export's reader replays them. The comparison of the conditions
+    takes seconds. Raises ValueError when the stored data contradict themselves.
     """
     from analysis.document import build_document
 
     data = read_data(study, include_simulated)
     if data.trials is None:
         return {"study_id": study.slug, "rows": 0, "message": NO_TRIALS}
-    return build_document(_checked(data), include_simulated)
+    return build_document(_checked(data), include_simulated, with_comparison)
 
 
 def results_content(

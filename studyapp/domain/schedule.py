@@ -14,6 +14,9 @@ from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Study, Subset
 
+#: Places that one study's schedule may have: more could neither be filled nor laid out in one go.
+MAX_PLANNED = 1_000_000
+
 
 @dataclass
 class Balance:
@@ -59,6 +62,11 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
             for name in ("order_policy", "condition_policy"):
                 setattr(study, name, policies.get(name) or getattr(study, name))
         check_numbers(study, n_subsets, len(claims), len(conditions))
+        if (n_planned := n_replications * len(claims) * len(conditions)) > MAX_PLANNED:
+            raise NotReady(
+                f"This schedule would have {n_planned:,} trials; the most is {MAX_PLANNED:,}: "
+                "ask for fewer replications."
+            )
         first_new = 1
         if not study.is_draft:
             _refuse_change_of_design(study, n_subsets, n_replications, seed)
@@ -170,8 +178,9 @@ def check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
     """Raise NotReady unless n claims and m conditions make a schedule with k subsets."""
     within = study.condition_policy == ConditionPolicy.WITHIN
     try:
-        latin.allowed_shifts(k, m if within else 1)
+        # First, since it bounds k, and with it the time that the other takes.
         latin.split_stratified([0] * n_claims, k, 0)
+        latin.allowed_shifts(k, m if within else 1)
     except ValueError as error:
         raise NotReady(f"This schedule is not possible: {error}.") from None
 

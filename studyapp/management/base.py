@@ -16,6 +16,9 @@ class StudyCommand(BaseCommand):
     """A command on a study. Subclasses implement ``run``; exit status 0, 1 (refused), 2 (usage)."""
 
     requires_migrations_checks = False
+    # They load every address, and with them the whole API, which takes longer than most commands;
+    # check, migrate and runserver run them.
+    requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

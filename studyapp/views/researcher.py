@@ -21,9 +21,9 @@ from django.views.decorators.http import (
 )
 
 from studyapp.access import researcher_only, rights
-from studyapp.domain import audit, lifecycle, precompute
+from studyapp.domain import audit, changing, lifecycle, precompute
 from studyapp.domain.export import export_study
-from studyapp.enums import AuditAction, Role, StudyState
+from studyapp.enums import AuditAction, Role
 from studyapp.errors import StudyError
 from studyapp.forms import CloseForm, RunsForm
 from studyapp.models import PrecomputeJob, Study
@@ -107,7 +107,9 @@ def study_open(request: HttpRequest, slug: str) -> HttpResponse:
 def study_pause(request: HttpRequest, slug: str) -> HttpResponse:
     """Let nobody in and start no further trial, until it is resumed."""
     study = request.study
-    return _move(request, study, StudyState.PAUSED, (StudyState.OPEN,), "The study is paused.")
+    return _change(
+        request, study, lambda: changing.pause_study(study), "The study is paused.", "opening"
+    )
 
 
 @require_POST
@@ -115,7 +117,9 @@ def study_pause(request: HttpRequest, slug: str) -> HttpResponse:
 def study_resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Open a paused study again."""
     study = request.study
-    return _move(request, study, StudyState.OPEN, (StudyState.PAUSED,), "The study is open again.")
+    return _change(
+        request, study, lambda: changing.resume_study(study), "The study is open again.", "opening"
+    )
 
 
 @require_POST
@@ -126,12 +130,8 @@ def study_close(request: HttpRequest, slug: str) -> HttpResponse:
     form = CloseForm(study, request.POST)
     if not form.is_valid():
         return _study_page(request, study, close_form=form, status=422)
-    return _move(
-        request,
-        study,
-        StudyState.CLOSED,
-        (StudyState.OPEN, StudyState.PAUSED),
-        "The study is closed.",
+    return _change(
+        request, study, lambda: changing.close_study(study), "The study is closed.", "opening"
     )
 
 
@@ -221,18 +221,6 @@ def _change(
         return _study_page(request, study, refused=error.problems, status=error.status)
     messages.success(request, done)
     return redirect(_card_url(study, anchor))
-
-
-def _move(
-    request: HttpRequest, study: Study, state: str, allowed_from: tuple[str, ...], done: str
-) -> HttpResponse:
-    return _change(
-        request,
-        study,
-        lambda: lifecycle.set_state(study, state, allowed_from=allowed_from),
-        done,
-        "opening",
-    )
 
 
 def _job_or_404(study: Study, job_id: int) -> PrecomputeJob:

@@ -12,7 +12,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_http_methods
 
 from studyapp.access import researcher_only
-from studyapp.domain.configuration import change_draft, create_study, parse_configuration
+from studyapp.domain.changing import change_draft
+from studyapp.domain.configuration import create_study, parse_configuration
 from studyapp.domain.markdown import as_html
 from studyapp.errors import StudyError
 from studyapp.models import Study

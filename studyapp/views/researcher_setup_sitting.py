@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from studyapp.domain.configuration import change_draft
+from studyapp.domain.changing import change_draft
 from studyapp.domain.sitting_settings import (
     is_known_host,
     return_address,

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from studyapp.domain.configuration import change_draft, read_configuration
+from studyapp.domain.changing import change_draft
+from studyapp.domain.configuration import read_configuration
 from studyapp.domain.queries import study_by_slug
 from studyapp.errors import StudyError
 from studyapp.management.base import StudyCommand

@@ -1,0 +1,108 @@
+"""Rankings and selections: queue them, watch them, see what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from studyapp.api import answers, serializers
+from studyapp.api.base import ApiView, checked_body, checked_query
+from studyapp.api.pages import page_of
+from studyapp.api.permissions import study_to_edit, study_to_see
+from studyapp.domain import precompute, progress
+from studyapp.domain.progress import ConditionProgress
+from studyapp.enums import JobState
+from studyapp.errors import BrokerAway
+from studyapp.models import PrecomputeJob, Study
+
+
+class Precompute(ApiView):
+    """The work that a study needs before it can open."""
+
+    @extend_schema(operation_id="get_progress", responses={200: answers.Progress})
+    def get(self, request: Request, slug: str) -> Response:
+        """How far each condition is and what it cost. Work that was left behind goes on."""
+        study = study_to_see(request, slug)
+        checked_query(request, serializers.NoQuery)
+        return Response(_progress(study, lambda: precompute.ring_due(study)))
+
+    @extend_schema(operation_id="queue_precompute", request=None, responses={202: answers.Progress})
+    def post(self, request: Request, slug: str) -> Response:
+        """Queue what is missing; what failed stays failed."""
+        study = study_to_edit(request, slug)
+        checked_body(request, serializers.NoQuery)
+        queue = lambda: precompute.queue_jobs(study, retry_failed=False)  # noqa: E731
+        return Response(_progress(study, queue), 202)
+
+
+class Retry(ApiView):
+    @extend_schema(operation_id="retry_precompute", request=None, responses={202: answers.Progress})
+    def post(self, request: Request, slug: str) -> Response:
+        """Queue again what failed, with what is missing."""
+        study = study_to_edit(request, slug)
+        checked_body(request, serializers.NoQuery)
+        return Response(_progress(study, lambda: precompute.queue_jobs(study)), 202)
+
+
+class Failures(ApiView):
+    @extend_schema(
+        operation_id="list_failures",
+        parameters=[serializers.PageQuery],
+        responses={200: answers.page(answers.Failure)},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """What failed, why, and the model's raw reply where there was one."""
+        study = study_to_see(request, slug)
+        query = checked_query(request, serializers.PageQuery)
+        failed = PrecomputeJob.objects.filter(condition__study=study, state=JobState.FAILED)
+        return Response(page_of(request, failed, query, show=_failures))
+
+
+def _progress(study: Study, ring: Callable[[], Any]) -> dict[str, Any]:
+    """Progress after ``ring``; a broker that is away loses nothing, so it is a notice."""
+    notices: list[str] = []
+    try:
+        ring()
+    except BrokerAway as error:
+        notices = list(map(str, error.problems))
+    return {
+        "is_settled": progress.is_settled(study),
+        "worker_answers": progress.worker_answers(),
+        "conditions": [_condition(row) for row in progress.progress_of(study)],
+        "notices": notices,
+    }
+
+
+def _condition(row: ConditionProgress) -> dict[str, Any]:
+    return {
+        "condition": row.condition.name,
+        "claims": row.n_claims,
+        "done": row.done,
+        "queued": row.queued,
+        "running": row.running,
+        "failed": row.failed,
+        "waiting": row.waiting,
+        "fallback": row.fallback,
+        "calls": row.calls,
+        "prompt_tokens": row.prompt_tokens,
+        "cached_prompt_tokens": row.cached_prompt_tokens,
+        "completion_tokens": row.completion_tokens,
+    }
+
+
+def _failures(keys: list[int]) -> list[dict[str, Any]]:
+    jobs = PrecomputeJob.objects.filter(pk__in=keys).select_related("condition", "claim")
+    return [
+        {
+            "condition": job.condition.name,
+            "claim_id": job.claim.claim_id,
+            "attempts": job.n_attempts,
+            "error": job.error,
+            "raw_reply": job.raw_reply,
+        }
+        for job in jobs.order_by("pk")
+    ]

@@ -1,0 +1,156 @@
+"""Who may ask, held against every address of the API there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from studyapp.api.schema import document
+from studyapp.enums import StudyState
+from studyapp.models import Claim, Participant, Study
+from tests import factories
+from tests.shared_data import ROOT
+from tests.studyapp.api.asking import Api, error_of, researcher
+
+pytestmark = pytest.mark.django_db
+
+OPERATIONS = sorted(
+    (method.upper(), path) for path, methods in document()["paths"].items() for method in methods
+)
+OF_STUDIES = [one for one in OPERATIONS if "{slug}" in one[1]]
+READING = [path for method, path in OF_STUDIES if method == "GET"]
+
+
+@pytest.fixture
+def owned() -> Study:
+    """An open study of ``ann`` with a participant in the first trial."""
+    study = factories.open_study(owner=researcher("ann"))
+    factories.started(study)
+    return study
+
+
+def send(api: Api, method: str, path: str, study: Study) -> Any:
+    """A request that would do something if it were let in."""
+    code = Participant.objects.get(enrolments__slot__study=study).code
+    address = path.format(slug=study.slug, participant=code)
+    return api.ask(method, address, {"slug": study.slug} if method != "GET" else None)
+
+
+def is_untouched(study: Study) -> bool:
+    found = Study.objects.get(pk=study.pk)
+    return found.state == StudyState.OPEN and found.title == study.title
+
+
+def test_every_part_of_a_study_has_an_address() -> None:
+    assert len(OPERATIONS) == 25
+    assert len(OF_STUDIES) == 23
+
+
+def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
+    folder = ROOT / "studyapp" / "api"
+    asking = [path.name for path in folder.glob("*.py") if "studyapp.access" in path.read_text()]
+    assert asking == ["permissions.py"]
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_without_a_token_nothing_is_answered(method: str, path: str, owned: Study) -> None:
+    answer = send(Api(), method, path, owned)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Token"
+    assert error_of(answer)["code"] == "not_authenticated"
+    assert is_untouched(owned)
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_a_wrong_token_is_refused(method: str, path: str, owned: Study) -> None:
+    answer = send(Api(token="wrong"), method, path, owned)
+    assert (answer.status_code, error_of(answer)["code"]) == (401, "not_authenticated")
+    assert is_untouched(owned)
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_R113_a_participants_key_is_refused_everywhere(
+    method: str, path: str, owned: Study
+) -> None:
+    enrolment = factories.joined(owned)
+    answer = Api(token=enrolment.token).ask(method, path.format(slug=owned.slug, participant="p1"))
+    assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
+    assert is_untouched(owned)
+
+
+@pytest.mark.parametrize("path", ["", "claims/", "participants/", "trials/"])
+def test_R113_nobody_deletes_with_a_participants_session(path: str, owned: Study) -> None:
+    enrolment = factories.joined(owned)
+    before = (Study.objects.count(), Claim.objects.count(), Participant.objects.count())
+    answer = Api(token=enrolment.token).ask("DELETE", f"studies/{owned.slug}/{path}")
+    assert answer.status_code == 403
+    assert (Study.objects.count(), Claim.objects.count(), Participant.objects.count()) == before
+
+
+@pytest.mark.parametrize("path", READING)
+def test_R111_no_answer_tells_a_participant_the_label(path: str, owned: Study) -> None:
+    enrolment = factories.joined(owned)
+    for headers in (
+        {"Authorization": f"Token {enrolment.token}"},
+        {"Authorization": f"Bearer {enrolment.token}"},
+        {"Cookie": f"run-{owned.code}={enrolment.token}; sessionid={enrolment.token}"},
+    ):
+        answer = Client().get(path.format(slug=owned.slug, participant="p1"), headers=headers)
+        assert answer.status_code in (401, 403)
+        text = answer.content.decode()
+        assert not any(word in text for word in ("supported", "refuted", "gold", owned.title))
+
+
+def test_R113_there_is_no_address_to_sign_up() -> None:
+    assert not any("user" in path or "token" in path for _, path in OPERATIONS)
+
+
+def test_a_login_alone_opens_nothing(owned: Study) -> None:
+    client = Client()
+    client.force_login(owned.owner)
+    assert client.get(f"/api/v1/studies/{owned.slug}/").status_code == 401
+
+
+@pytest.mark.parametrize(("method", "path"), OF_STUDIES)
+def test_another_researchers_study_does_not_exist(method: str, path: str, owned: Study) -> None:
+    answer = send(Api(researcher("bob")), method, path, owned)
+    assert (answer.status_code, error_of(answer)["code"]) == (404, "not_found")
+    assert owned.title not in answer.content.decode()
+    assert is_untouched(owned)
+
+
+@pytest.mark.parametrize(("method", "path"), OF_STUDIES)
+def test_the_owner_and_a_superuser_are_let_in(
+    method: str, path: str, owned: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studyapp.tasks.prepare.delay", lambda job_id: None)
+    for user in (owned.owner, researcher("root", is_superuser=True)):
+        answer = send(Api(user), method, path, owned)
+        assert answer.status_code not in (401, 403, 404, 405, 500)
+
+
+def test_a_user_who_is_switched_off_is_refused_at_once(owned: Study) -> None:
+    api = Api(owned.owner)
+    assert api.get("studies/").status_code == 200
+    get_user_model().objects.filter(pk=owned.owner.pk).update(is_active=False)
+    assert api.get("studies/").status_code == 401
+
+
+@pytest.mark.parametrize("words", ["Token", "Token a b", "Basic YTpi", "Token \xff", "Token \0"])
+def test_a_strange_header_is_refused(words: str) -> None:
+    answer = Client().get("/api/v1/studies/", headers={"Authorization": words})
+    assert (answer.status_code, error_of(answer)["code"]) == (401, "not_authenticated")
+
+
+def test_bearer_is_taken_as_well(owned: Study) -> None:
+    headers = {"Authorization": f"bearer {Api(owned.owner).token}"}
+    assert Client().get("/api/v1/studies/", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", READING)
+def test_answers_are_not_kept_by_browsers_and_proxies(path: str, owned: Study) -> None:
+    answer = send(Api(owned.owner), "GET", path, owned)
+    assert answer.headers["Cache-Control"] == "no-store"
