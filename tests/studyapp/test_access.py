@@ -1,8 +1,13 @@
-"""Who may see and change what: a table of every address outside the participants' part."""
+"""Who may see and change what: a table of every address outside the participants' part.
+
+The addresses of the API have a table of their own, in api/test_access.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +18,14 @@ from django.db import transaction
 from django.http import Http404
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from studyapp.access import rights, studies_for, study_or_404
-from studyapp.domain import invitations
+from studyapp.domain import invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
-from studyapp.enums import JobState, Role, StudyState
-from studyapp.models import AuditEntry, Membership, PrecomputeJob, Study
+from studyapp.domain.results_report import folder_of
+from studyapp.enums import JobState, ResultsKind, Role, StudyState, TrialKind
+from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, ResultsJob, Study
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +57,10 @@ RULES: dict[str, dict[str, str]] = {
     "study-resume": {"POST": EDITOR},
     "study-close": {"POST": OWNER},
     "study-export": {"GET": VIEWER},
-    "study-measures": {"GET": VIEWER},
+    "study-measures": {"GET": VIEWER, "POST": VIEWER},
+    "study-power": {"GET": VIEWER},
+    "study-report": {"GET": VIEWER, "POST": VIEWER},
+    "report-download": {"GET": VIEWER},
     "study-members": {"GET": VIEWER},
     "study-invite": {"POST": OWNER},
     "invitation-revoke": {"POST": OWNER},
@@ -59,6 +69,28 @@ RULES: dict[str, dict[str, str]] = {
     "member-leave": {"POST": VIEWER},
     "study-log": {"GET": VIEWER},
     "study-consent": {"GET": VIEWER},
+    "setup-new": {"GET": LOGGED_IN, "POST": LOGGED_IN},
+    "setup": {"GET": VIEWER},
+    "setup-basics": {"GET": VIEWER, "POST": EDITOR},
+    "setup-texts": {"GET": VIEWER, "POST": EDITOR},
+    "setup-text-preview": {"POST": EDITOR},
+    "setup-claims": {"GET": VIEWER, "POST": EDITOR},
+    "setup-claims-remove": {"POST": EDITOR},
+    "setup-claims-report": {"GET": VIEWER, "POST": EDITOR},
+    "setup-claims-problems": {"GET": VIEWER},
+    "setup-conditions": {"GET": VIEWER},
+    "setup-condition-new": {"GET": VIEWER, "POST": EDITOR},
+    "setup-condition": {"GET": VIEWER, "POST": EDITOR},
+    "setup-condition-move": {"POST": EDITOR},
+    "setup-condition-remove": {"GET": VIEWER, "POST": EDITOR},
+    "setup-schedule": {"GET": VIEWER, "POST": EDITOR},
+    "setup-schedule-remove": {"POST": EDITOR},
+    "setup-sitting": {"GET": VIEWER, "POST": EDITOR},
+    "setup-questionnaire": {"GET": VIEWER, "POST": EDITOR},
+    "setup-recruiting": {"GET": VIEWER, "POST": EDITOR},
+    "setup-ending": {"GET": VIEWER, "POST": EDITOR},
+    "setup-analysis": {"GET": VIEWER, "POST": EDITOR},
+    "setup-review": {"GET": VIEWER},
 }
 #: What somebody may do who is not logged in, is no member, or has a role.
 ACTORS = ("anonymous", "participant", "stranger", "viewer", "editor", "owner", "superuser")
@@ -68,10 +100,10 @@ STUDY_RULES = {
 
 
 def names_of(patterns: list[Any], namespace: str = "") -> Iterator[str]:
-    """The name of every address below ``patterns`` outside the participants' part."""
+    """The name of every address below ``patterns`` outside the participants' part and the API."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            if str(pattern.pattern) != "p/":
+            if str(pattern.pattern) not in ("p/", "api/"):
                 inner = f"{pattern.namespace}:" if pattern.namespace else ""
                 yield from names_of(pattern.url_patterns, namespace + inner)
         elif isinstance(pattern, URLPattern):
@@ -89,20 +121,46 @@ def client_of(user: Any) -> Client:
 
 
 @pytest.fixture
-def owned() -> Study:
-    """An open study of ``ann`` with an editor, a viewer, an invitation and one failed job."""
+def owned(settings: Any, tmp_path: Path) -> Study:
+    """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
+    claims file that waits and a report."""
+    settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
     add_member(study, researcher("vi"), VIEWER)
     invitations.invite(study, EDITOR)
     job = PrecomputeJob.objects.filter(condition__study=study).earliest("pk")
     PrecomputeJob.objects.filter(pk=job.pk).update(state=JobState.FAILED, raw_reply="raw")
+    factories.joined(study)
+    with being_a_draft(study):
+        uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
+    results_jobs.build(study, ResultsKind.REPORT, False)
+    report = {"file": "real.zip", "n_trials": 0, "n_files": 1, "n_bytes": 1, "sha256": "0"}
+    ResultsJob.objects.filter(study=study).update(content=report, computed_at=timezone.now())
+    folder_of(study).mkdir(parents=True)
+    (folder_of(study) / "real.zip").write_bytes(b"0")
     return study
+
+
+@contextmanager
+def being_a_draft(study: Study) -> Iterator[None]:
+    """The study as a draft for a while, so that the pages of setting up would change it."""
+    Study.objects.filter(pk=study.pk).update(state=StudyState.DRAFT)
+    study.refresh_from_db()
+    yield
+    Study.objects.filter(pk=study.pk).update(state=StudyState.OPEN)
+    study.refresh_from_db()
+
+
+def as_needed(name: str, study: Study) -> Any:
+    """The study in the state in which an address has something to do."""
+    return being_a_draft(study) if name.startswith("setup") else nullcontext()
 
 
 @pytest.fixture(autouse=True)
 def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studyapp.tasks.prepare.delay", lambda job_id: None)
+    monkeypatch.setattr("studyapp.tasks.compute_results.delay", lambda job_id: None)
 
 
 def client_for(actor: str, study: Study) -> Client:
@@ -110,7 +168,7 @@ def client_for(actor: str, study: Study) -> Client:
         return Client()
     if actor == "participant":
         client = Client()
-        enrolment = factories.joined(study)
+        enrolment = Enrolment.objects.get(slot__study=study)
         client.cookies[f"run-{study.code}"] = enrolment.token
         return client
     if actor == "stranger":
@@ -129,6 +187,12 @@ def address(name: str, study: Study) -> str:
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
     if name == "invitation-revoke":
         arguments.append(_id_of(study.invitations))
+    if name in ("setup-condition", "setup-condition-move", "setup-condition-remove"):
+        arguments.append(_id_of(study.conditions))
+    if name == "setup-condition-new":
+        arguments.append("coverage")
+    if name in ("setup-claims-report", "setup-claims-problems"):
+        arguments.append(uploads.waiting_files(study)[0].token)
     if name == "invitation":
         arguments.append("no-such-token")
     if name == "password-set":
@@ -190,7 +254,7 @@ def test_an_address_lets_in_whom_its_rule_names_and_nobody_else(name: str, owned
     for actor in ACTORS:
         client = client_for(actor, owned)
         for method in ("GET", "POST"):
-            with transaction.atomic():
+            with as_needed(name, owned), transaction.atomic():
                 answer = verdict(ask(client, method, name, owned))
                 transaction.set_rollback(True)
             if name in EMPTY_HERE and answer == "not found":
@@ -202,17 +266,34 @@ def test_an_address_lets_in_whom_its_rule_names_and_nobody_else(name: str, owned
 
 @pytest.mark.parametrize("name", sorted(STUDY_RULES))
 def test_who_is_kept_out_changes_nothing_and_learns_nothing(name: str, owned: Study) -> None:
-    before = (owned.state, Membership.objects.count(), AuditEntry.objects.count())
+    before = what_there_is(owned)
     for actor in ("anonymous", "stranger", "viewer"):
         client = client_for(actor, owned)
         for method, rule in RULES[name].items():
             if expected(rule, actor) == "in":
                 continue
-            response = ask(client, method, name, owned)
+            with as_needed(name, owned):
+                response = ask(client, method, name, owned)
             assert actor == "viewer" or owned.title not in response.content.decode()
-    owned.refresh_from_db()
-    assert (owned.state, Membership.objects.count(), AuditEntry.objects.count()) == before
+    assert what_there_is(owned) == before
     assert PrecomputeJob.objects.filter(state=JobState.FAILED).count() == 1
+
+
+def what_there_is(study: Study) -> Any:
+    """Everything that an address could change."""
+    stored = Study.objects.filter(pk=study.pk).values().get()
+    counted = [
+        rows.count()
+        for rows in (
+            study.memberships,
+            study.conditions,
+            study.claims,
+            study.slots,
+            study.invitations,
+        )
+    ]
+    jobs = list(ResultsJob.objects.order_by("pk").values())
+    return stored, counted, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
 
 
 def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:
@@ -265,10 +346,10 @@ def test_the_role_that_counts_is_the_one_in_this_study(owned: Study) -> None:
 def test_a_post_without_the_csrf_token_is_refused(name: str, owned: Study) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(owned.owner)
-    before = AuditEntry.objects.count()
-    assert ask(client, "POST", name, owned).status_code == 403
-    assert Study.objects.get(pk=owned.pk).state == StudyState.OPEN
-    assert AuditEntry.objects.count() == before
+    before = what_there_is(owned)
+    with as_needed(name, owned):
+        assert ask(client, "POST", name, owned).status_code == 403
+    assert what_there_is(owned) == before
 
 
 def test_after_the_login_a_visitor_is_back_where_something_can_be_read(owned: Study) -> None:

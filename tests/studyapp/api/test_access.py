@@ -9,11 +9,12 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from studyapp.api.schema import document
-from studyapp.enums import StudyState
-from studyapp.models import Claim, Participant, Study
+from studyapp.domain.access import add_member, at_least
+from studyapp.enums import Role, StudyState
+from studyapp.models import AuditEntry, Claim, Participant, Study
 from tests import factories
 from tests.shared_data import ROOT
-from tests.studyapp.api.asking import Api, error_of, researcher
+from tests.studyapp.api.asking import Api, a_claim, error_of, researcher
 
 pytestmark = pytest.mark.django_db
 
@@ -22,6 +23,20 @@ OPERATIONS = sorted(
 )
 OF_STUDIES = [one for one in OPERATIONS if "{slug}" in one[1]]
 READING = [path for method, path in OF_STUDIES if method == "GET"]
+ONE = "/api/v1/studies/{slug}/"
+#: The smallest role that may change something; every member may read.
+WRITING = {
+    ("PATCH", ONE): Role.EDITOR,
+    ("POST", ONE + "claims/"): Role.EDITOR,
+    ("POST", ONE + "close/"): Role.OWNER,
+    ("POST", ONE + "conditions/"): Role.EDITOR,
+    ("POST", ONE + "open/"): Role.EDITOR,
+    ("POST", ONE + "pause/"): Role.EDITOR,
+    ("POST", ONE + "precompute/"): Role.EDITOR,
+    ("POST", ONE + "precompute/retry/"): Role.EDITOR,
+    ("POST", ONE + "resume/"): Role.EDITOR,
+    ("POST", ONE + "schedule/"): Role.EDITOR,
+}
 
 
 @pytest.fixture
@@ -130,6 +145,79 @@ def test_the_owner_and_a_superuser_are_let_in(
     for user in (owned.owner, researcher("root", is_superuser=True)):
         answer = send(Api(user), method, path, owned)
         assert answer.status_code not in (401, 403, 404, 405, 500)
+
+
+def test_every_change_has_a_smallest_role() -> None:
+    assert sorted(WRITING) == [one for one in OF_STUDIES if one[0] != "GET"]
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.EDITOR, Role.OWNER])
+@pytest.mark.parametrize(("method", "path"), OF_STUDIES)
+def test_a_member_is_let_in_as_far_as_the_role_goes(
+    method: str, path: str, role: Role, owned: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studyapp.tasks.prepare.delay", lambda job_id: None)
+    member = researcher("kim")
+    add_member(owned, member, role)
+    api = Api(member)
+    before = AuditEntry.objects.count()
+    answer = send(api, method, path, owned)
+    least = WRITING.get((method, path), Role.VIEWER)
+    if role in at_least(least):
+        assert answer.status_code not in (401, 403, 404, 405, 500)
+        return
+    error = error_of(answer)
+    assert (answer.status_code, error["code"]) == (403, "forbidden")
+    assert error["message"].startswith(f"You are {role.value} of this study; this takes {least}s.")
+    assert is_untouched(owned)
+    assert AuditEntry.objects.count() == before
+
+
+def test_the_list_holds_the_studies_of_a_member_and_no_others(owned: Study) -> None:
+    member = researcher("kim")
+    add_member(owned, member, Role.VIEWER)
+    factories.draft_study(owner=owned.owner)
+    assert [row["slug"] for row in Api(member).get("studies/").json()["results"]] == [owned.slug]
+
+
+def test_who_makes_a_study_owns_it() -> None:
+    api = Api(researcher("kim"))
+    assert api.post("studies/", {"slug": "mine"}).status_code == 201
+    [member] = Study.objects.get(slug="mine").memberships.all()
+    assert (member.user.username, member.role) == ("kim", Role.OWNER)
+
+
+def test_what_a_token_changes_is_logged_under_its_user(owned: Study) -> None:
+    api = Api(owned.owner)
+    draft = factories.draft_study(owner=owned.owner)
+    where = f"studies/{draft.slug}/"
+    condition = {"name": "a", "interface": "incremental", "method": "coverage"}
+    assert api.ask("PATCH", where, {"title": "New"}).status_code == 200
+    assert api.post(where + "conditions/", condition).status_code == 201
+    assert api.upload(draft, [a_claim("x1")]).status_code == 201
+    assert api.post(f"studies/{owned.slug}/pause/").status_code == 200
+    assert api.get(f"studies/{owned.slug}/export.zip").status_code == 200
+    assert api.post(where + "open/").status_code == 409
+    logged = AuditEntry.objects.filter(who="ann").order_by("pk")
+    assert [(entry.action, entry.study_slug) for entry in logged] == [
+        ("settings_changed", draft.slug),
+        ("condition_added", draft.slug),
+        ("claims_imported", draft.slug),
+        ("study_paused", owned.slug),
+        ("study_exported", owned.slug),
+    ]
+
+
+def test_a_new_token_is_logged_without_the_token() -> None:
+    token = Api(researcher("kim")).token
+    entry = AuditEntry.objects.get(action="api_token_made")
+    assert (entry.who, entry.details) == ("command", {"member": "kim"})
+    assert token not in str(entry.details)
+
+
+def test_a_token_needs_no_second_factor(owned: Study, settings: Any) -> None:
+    settings.REQUIRE_2FA = True
+    assert Api(owned.owner).get(f"studies/{owned.slug}/").status_code == 200
 
 
 def test_a_user_who_is_switched_off_is_refused_at_once(owned: Study) -> None:
