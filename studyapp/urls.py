@@ -2,17 +2,13 @@
 
 from django.urls import include, path
 
-handler400 = "studyapp.views.errors.bad_request"
+handler400 = "studyapp.api.errors.bad_request"
 handler403 = "studyapp.views.errors.refused"
 handler404 = "studyapp.views.errors.not_found"
-handler500 = "studyapp.views.errors.server_error"
+handler500 = "studyapp.api.errors.server_error"
 
 urlpatterns = [
     path("p/", include("studyapp.urls_participant")),
     path("api/", include("studyapp.api.urls")),
     path("", include("studyapp.urls_researcher")),
 ]
-
-# Below /api/ these answer as everything there does; elsewhere with a page.
-handler400 = "studyapp.api.errors.bad_request"
-handler500 = "studyapp.api.errors.server_error"

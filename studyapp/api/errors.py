@@ -18,13 +18,13 @@ from django.core.exceptions import (
 )
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from studyapp.errors import StudyError
 from studyapp.middleware import API_PREFIX
+from studyapp.views import errors as pages
 
 logger = logging.getLogger(__name__)
 
@@ -185,14 +185,14 @@ def _field_problems(detail: Any, path: str = "") -> Iterator[Problem]:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler400: what is refused before a view is reached."""
+    """Django's handler400: what is refused before a view is reached; a page outside the API."""
     if not request.path_info.startswith(API_PREFIX):
-        return defaults.bad_request(request, exception)
+        return pages.bad_request(request, exception)
     return JsonResponse(error_body("bad_request", "The request cannot be read."), status=400)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: what fails outside a view."""
+    """Django's handler500: what fails outside a view; a page outside the API."""
     if not request.path_info.startswith(API_PREFIX):
-        return defaults.server_error(request)
+        return pages.server_error(request)
     return JsonResponse(error_body("server_error", SERVER_ERROR), status=500)

@@ -192,7 +192,8 @@ def address(name: str, study: Study) -> str:
     if name == "setup-condition-new":
         arguments.append("coverage")
     if name in ("setup-claims-report", "setup-claims-problems"):
-        arguments.append(uploads.waiting_files(study)[0].token)
+        waiting = uploads.waiting_files(study)
+        arguments.append(waiting[0].token if waiting else "no-such-token")
     if name == "invitation":
         arguments.append("no-such-token")
     if name == "password-set":
