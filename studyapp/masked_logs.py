@@ -10,8 +10,8 @@ _ADDRESS = re.compile(r"(/p/+)([^\s?]*)(\?\S*)?")
 #: The words of participants' addresses (urls_participant.py); all else behind the code of a study
 #: may be a run token or the code of a trial, or one that was mistyped.
 _WORDS = frozenset(
-    ("", "r", "t", "join", "declined", "begin", "reveal", "decide", "seen", "questionnaire")
-    + ("help", "withdraw")
+    {"", "r", "t", "join", "declined", "begin", "questionnaire", "help", "withdraw"}
+    | {"reveal", "decide", "seen"}
 )
 MASK = "***"
 
