@@ -66,8 +66,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "studyapp.middleware.PagePolicy",
-    "studyapp.middleware.ReadableText",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "studyapp.middleware.ReadableText",
     "studyapp.middleware.ResearcherSession",
     "django.middleware.csrf.CsrfViewMiddleware",
     "studyapp.middleware.ResearcherAuthentication",

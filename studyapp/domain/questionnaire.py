@@ -72,7 +72,7 @@ def read_answers(questions: list[dict[str, Any]], given: Mapping[str, str]) -> d
 def plain_text(value: str) -> str:
     """A typed text as it is kept: line ends as \\n, without what no database takes: U+0000 and
     half characters, which become U+FFFD."""
-    whole = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 

@@ -74,9 +74,10 @@ def test_a_fault_of_ours_is_logged_with_its_traceback_and_without_the_keys(
 ) -> None:
     enrolment, trial = factories.started(study)
     address = f"{run_url(enrolment)}t/{trial.code}/decide"
+    asked = f"{address}?run=secret"
 
     def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError(f"could not answer {address}?run=secret")
+        raise RuntimeError(f"could not answer {asked}")
 
     monkeypatch.setattr(participant, "record_decision", fail)
     answer = client.post(address, {"decision": "supported", "n_shown": 1})

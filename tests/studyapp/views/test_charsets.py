@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import pytest
+from django.core.signals import request_started
+from django.db import close_old_connections
 from django.test import Client
 
 from studyapp.charsets import is_utf8
@@ -16,7 +19,16 @@ from tests import factories
 from tests.studyapp.views.pages import counts, run_url, welcome_url
 
 FORM = "application/x-www-form-urlencoded"
+pytestmark = pytest.mark.django_db
 ODD = ["hex", "unicode_escape", "utf-7", "utf-16", "idna", "undefined", "latin-1", "nonsense"]
+
+
+@pytest.fixture(autouse=True)
+def kept_connection() -> Iterator[None]:
+    """A request begins by closing connections, which would end the transaction of the test."""
+    request_started.disconnect(close_old_connections)
+    yield
+    request_started.connect(close_old_connections)
 
 
 def ask(
