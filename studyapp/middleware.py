@@ -7,8 +7,11 @@ from collections.abc import Callable
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.exceptions import BadRequest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
+
+from studyapp.charsets import is_utf8
 
 PARTICIPANT_PREFIX = "/p/"
 
@@ -41,6 +44,21 @@ class PagePolicy:
             response.headers["Content-Security-Policy"] = RESEARCHER_POLICY
             response.headers.setdefault("Cache-Control", "no-cache, private")
         return response
+
+
+class ReadableText:
+    """Refuses what is not sent in UTF-8: other encodings can spell texts that nothing can store.
+
+    The body is not read. The pages are those of ``views/errors.py``.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not is_utf8(request.META.get("CONTENT_TYPE", "")):
+            raise BadRequest("Not in UTF-8")
+        return self.get_response(request)
 
 
 class _ResearcherOnly:

@@ -21,6 +21,8 @@ from studyapp.models import QuestionnaireAnswer
 from studyapp.models.assignment import RUNNING
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}([.,][0-9]{1,6})?")
+#: One thousand and a bit in some countries, one and a bit in others.
+_AMBIGUOUS = re.compile(r"([+-]?)([0-9]+)([.,])([0-9]{3})")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,9}")
 
 
@@ -68,8 +70,10 @@ def read_answers(questions: list[dict[str, Any]], given: Mapping[str, str]) -> d
 
 
 def plain_text(value: str) -> str:
-    """A typed text as it is kept: line ends as \\n, and no U+0000, which no database takes."""
-    return value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    """A typed text as it is kept: line ends as \\n, without what no database takes: U+0000 and
+    half characters, which become U+FFFD."""
+    whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def _choice_fault(question: dict[str, Any], value: str) -> str | None:
@@ -84,6 +88,8 @@ def _scale_fault(question: dict[str, Any], value: str) -> str | None:
 def _number_fault(question: dict[str, Any], value: str) -> str | None:
     if not _NUMBER.fullmatch(value.strip()):
         return _MISSING["number"]
+    if (fault := _ambiguity(value.strip())) is not None:
+        return fault
     number = float(_as_number(value))
     low, high = question.get("min"), question.get("max")
     if low is not None and number < low:
@@ -91,6 +97,19 @@ def _number_fault(question: dict[str, Any], value: str) -> str | None:
     if high is not None and number > high:
         return format_lazy(_("Write a number of at most {high}."), high=localize(high))
     return None
+
+
+def _ambiguity(value: str) -> str | None:
+    """What to write instead of ``1,000``, whose sign may be that of thousands or of decimals."""
+    found = _AMBIGUOUS.fullmatch(value)
+    if found is None or not int(found[2]):
+        return None
+    sign, whole, separator, decimals = found.groups()
+    return format_lazy(
+        _("This can be read as two numbers. Write {large} or {small}, whichever you mean."),
+        large=f"{sign}{whole}{decimals}",
+        small=f"{sign}{whole}{separator}{decimals}0",
+    )
 
 
 def _as_number(value: str) -> str:

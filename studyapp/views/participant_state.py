@@ -264,14 +264,24 @@ def what_stays_of_an_id(study: Study) -> str:
     )
 
 
+def _what_is_deleted(study: Study | None) -> str:
+    """That the run is deleted; all runs, where a person may have had several."""
+    if study is not None and study.recruiting_setting("repeats") > 1:
+        return _(
+            "Everything recorded in all your runs of this study is deleted. Only the fact that "
+            "somebody withdrew is counted."
+        )
+    return _(
+        "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
+        "counted."
+    )
+
+
 def withdrawn_region(study: Study | None) -> Region:
     """What an old address says after a withdrawal."""
     return message_region(
         _("You have withdrawn from this study"),
-        _(
-            "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
-            "counted."
-        ),
+        _what_is_deleted(study),
         *filter(None, [study and what_stays_of_an_id(study)]),
         _("You can close this page. Thank you for your time."),
         status=410,

@@ -400,6 +400,25 @@ def test_a_worker_that_lost_its_lease_leaves_no_file(
     assert files_in(results_report.folder_of(study)) == []
 
 
+@pytest.mark.usefixtures("worker")
+def test_the_next_build_removes_what_a_killed_worker_left(study: Study, bells: list[int]) -> None:
+    finish(study)
+    folder = results_report.folder_of(study)
+    # As a process leaves them that dies in the middle: nothing of Python's cleaning up is run.
+    for name in ("making-real-abc", "making-all-def", "making-old"):
+        (folder / name / "report").mkdir(parents=True)
+        (folder / name / "report" / "trials.csv").write_text("somebody's answers")
+    results_jobs.build(study, REPORT)
+    assert results_jobs.run_job(bells[0])
+    content = results_jobs.look(study, REPORT).content
+    assert content is not None
+    # The report with simulated runs has a lease of its own: its worker may be alive.
+    assert sorted(path.name for path in folder.iterdir()) == ["making-all-def", content["file"]]
+    results_jobs.build(study, REPORT, with_simulated=True)
+    assert results_jobs.run_job(bells[1])
+    assert not list(folder.glob("making-*"))
+
+
 # ---- withdrawal ----------------------------------------------------------------------------------
 
 
