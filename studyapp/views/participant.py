@@ -21,7 +21,7 @@ from studyapp.domain.trials import (
     reveal_next,
     start_next_trial,
 )
-from studyapp.enums import Decision, EnrolmentState, EventKind, TrialState
+from studyapp.enums import Decision, EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, Study, Trial, VerificationAnswer
 from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal
@@ -41,6 +41,7 @@ from studyapp.views.participant_state import (
     what_stays_of_an_id,
     withdrawn_region,
 )
+from studyapp.views.participant_values import way_back_values
 
 logger = logging.getLogger(__name__)
 
@@ -176,6 +177,7 @@ def help_page(request: HttpRequest, study_code: str, token: str) -> HttpResponse
     context = run_values(enrolment) | {
         "instructions": texts.get("instructions", ""),
         **example_values(enrolment),
+        **way_back_values(enrolment),
         "consent": texts.get("consent", ""),
     }
     return region_or_page(request, Region("participant/_help.html", context), PAGE)
@@ -197,9 +199,12 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
         response = _to_run(study_code, token)
         response.delete_cookie(cookie_name(study_code), path=cookie_path(study_code))
         return response
-    n_answers = Trial.objects.filter(enrolment=enrolment, state=TrialState.COMPLETED).count()
+    decided = Trial.objects.filter(enrolment=enrolment, state=TrialState.COMPLETED)
+    in_practice = decided.filter(kind=TrialKind.PRACTICE)
     context = run_values(enrolment) | {
-        "n_answers": n_answers,
+        # Attention trials are counted as their participant counts them: like any other.
+        "n_answers": decided.exclude(kind=TrialKind.PRACTICE).count(),
+        "has_practised": in_practice.exists(),
         "has_questionnaire": enrolment.questionnaire_answers.exists(),
         "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
     }
