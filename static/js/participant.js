@@ -185,7 +185,7 @@
       await navigator.clipboard.writeText(field.value);
       button.textContent = texts.copied;
     } catch {
-      button.textContent = texts.byHand;
+      button.textContent = texts.uncopied;
     }
     setTimeout(() => {
       button.textContent = label;

@@ -55,7 +55,7 @@ def _script_texts(language: str) -> SafeString:
                 "Not saved yet: you seem to be offline. Keep this page open; it goes on by itself."
             ),
             "copied": gettext("Copied"),
-            "by-hand": gettext("Select and copy by hand"),
+            "uncopied": gettext("Select and copy by hand"),
             "again": gettext("Try now"),
             "failed": gettext(
                 "Not saved. Something went wrong on the way. Please try again in a moment."
