@@ -71,7 +71,8 @@ class Command(StudyCommand):
         if base_url == settings.PUBLIC_URL:
             return
         self.say(
-            f"Other commands print links to {settings.PUBLIC_URL}; this demo's address holds after:"
+            f"Commands in another shell print links to {settings.PUBLIC_URL}, which is not this "
+            "demo, unless you set there:"
         )
         self.say(f"  export SUFFICE_PUBLIC_URL={base_url}")
 
