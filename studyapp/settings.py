@@ -132,7 +132,8 @@ else:
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CELERY_BROKER_URL = env_broker("CELERY_BROKER_URL", "filesystem://")
+# With a host, which files do not need: without one Celery warns that it takes localhost.
+CELERY_BROKER_URL = env_broker("CELERY_BROKER_URL", "filesystem://localhost")
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

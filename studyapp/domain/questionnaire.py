@@ -59,7 +59,7 @@ def read_answers(questions: list[dict[str, Any]], given: Mapping[str, str]) -> d
         value = plain_text(given.get(name, ""))
         if not value.strip():
             if question.get("required", False):
-                faults[name] = _MISSING[question["kind"]]
+                faults[name] = MISSING[question["kind"]]
         elif (fault := _FAULTS[question["kind"]](question, value)) is not None:
             faults[name] = fault
         else:
@@ -77,17 +77,17 @@ def plain_text(value: str) -> str:
 
 
 def _choice_fault(question: dict[str, Any], value: str) -> str | None:
-    return None if value in question["options"] else _MISSING["choice"]
+    return None if value in question["options"] else MISSING["choice"]
 
 
 def _scale_fault(question: dict[str, Any], value: str) -> str | None:
     is_point = _WHOLE.fullmatch(value) and question["min"] <= int(value) <= question["max"]
-    return None if is_point else _MISSING["scale"]
+    return None if is_point else MISSING["scale"]
 
 
 def _number_fault(question: dict[str, Any], value: str) -> str | None:
     if not _NUMBER.fullmatch(value.strip()):
-        return _MISSING["number"]
+        return MISSING["number"]
     if (fault := _ambiguity(value.strip())) is not None:
         return fault
     number = float(_as_number(value))
@@ -135,7 +135,8 @@ _FAULTS: dict[str, Callable[[dict[str, Any], str], str | None]] = {
 }
 #: How an answer is kept that is not kept as it was sent.
 _AS_KEPT: dict[str, Callable[[str], str]] = {"number": _as_number}
-_MISSING = {
+#: What is said where a required answer was left out, by kind of question.
+MISSING = {
     "choice": _("Choose one of the answers."),
     "scale": _("Choose one of the numbers."),
     "number": _("Write a number in digits."),

@@ -23,7 +23,7 @@ from studyapp.domain.trials import (
     reveal_next,
     start_next_trial,
 )
-from studyapp.enums import Decision, EnrolmentState, EventKind, TrialState
+from studyapp.enums import Decision, EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, QuestionnaireAnswer, Study, Trial, VerificationAnswer
 from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal, read_texts
@@ -43,6 +43,7 @@ from studyapp.views.participant_state import (
     what_stays_of_an_id,
     withdrawn_region,
 )
+from studyapp.views.participant_values import way_back_values
 
 logger = logging.getLogger(__name__)
 
@@ -183,6 +184,7 @@ def help_page(request: HttpRequest, study_code: str, token: str) -> HttpResponse
     context = run_values(enrolment) | {
         "instructions": texts.get("instructions", ""),
         **example_values(enrolment),
+        **way_back_values(enrolment),
         "consent": texts.get("consent", ""),
     }
     return region_or_page(request, Region("participant/_help.html", context), PAGE)
@@ -212,8 +214,15 @@ def _what_goes(enrolment: Enrolment) -> dict[str, Any]:
     """What a withdrawal deletes of all runs of the person: two queries."""
     runs = Enrolment.objects.filter(participant_id=enrolment.participant_id)
     done = Q(trials__state=TrialState.COMPLETED)
-    numbers = runs.aggregate(n_runs=Count("pk", distinct=True), n_answers=Count("trials", done))
+    practised = Q(trials__kind=TrialKind.PRACTICE)
+    numbers = runs.aggregate(
+        n_runs=Count("pk", distinct=True),
+        # Attention trials are counted as their participant counts them: like any other.
+        n_answers=Count("trials", done & ~practised),
+        n_practised=Count("trials", done & practised),
+    )
     return numbers | {
+        "has_practised": bool(numbers["n_practised"]),
         "has_questionnaire": QuestionnaireAnswer.objects.filter(enrolment__in=runs).exists(),
         "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
     }

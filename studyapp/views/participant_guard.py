@@ -224,8 +224,7 @@ def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpRe
         request,
         _("The study cannot go on just now"),
         _(
-            "Your answers are stored. Please tell the researchers, and open the same link again "
-            "later."
+            "Your answers are stored. Please tell the researchers, and load this page again later."
         ),
         status=500,
         **values,

@@ -34,7 +34,14 @@ from studyapp.views.participant_sitting import (
     outline,
     questionnaire_region,
 )
-from studyapp.views.participant_values import NOTICES, run_url, run_values, study_values
+from studyapp.views.participant_values import (
+    NOTICES,
+    link_leads_back,
+    run_url,
+    run_values,
+    study_values,
+    way_back_values,
+)
 
 #: How long the last page stays before it leads back by itself, not counting the time to read it:
 #: time enough to find the link that keeps it (WCAG 2.2.1).
@@ -90,7 +97,15 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
     if not study.is_open:
         return message_region(
             _("This study is paused"),
-            _("Your answers so far are stored. Come back later: the same link takes you on."),
+            _(
+                "Your answers so far are stored. Come back later: the link you were given takes "
+                "you on."
+            )
+            if link_leads_back(enrolment)
+            else _(
+                "Your answers so far are stored. Come back later: the address of this page takes "
+                "you on."
+            ),
             **run_values(enrolment),
         )
     if stage == Stage.FEEDBACK:
@@ -211,7 +226,7 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
     """The instructions with their button, or the button alone after a pause."""
     study = enrolment.slot.study
     if enrolment.started_at is None:
-        context = run_values(enrolment) | example_values(enrolment)
+        context = run_values(enrolment) | example_values(enrolment) | way_back_values(enrolment)
     else:
         context = run_values(enrolment)
     context |= {

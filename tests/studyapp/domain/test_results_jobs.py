@@ -330,7 +330,12 @@ def test_the_report_is_that_of_the_export_under_one_name(
     assert files_in(path.parent) == [path.name]
     export_study(study, tmp_path / f"{study.slug}.zip")
     build_report([tmp_path / f"{study.slug}.zip"], tmp_path / "report")
-    expected = {file.name: file.read_bytes() for file in (tmp_path / "report").iterdir()}
+    report = tmp_path / "report"
+    expected = {
+        file.relative_to(report).as_posix(): file.read_bytes()
+        for file in report.rglob("*")
+        if file.is_file()
+    }
     with zipfile.ZipFile(path) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == expected
     assert content == {
