@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.readers import readers_text
 from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.data import ReportData
 from analysis.report.methods import few_people
@@ -42,8 +43,8 @@ def _people(data: ReportData) -> Iterator[str]:
     n = data.design_set["participant_id"].nunique()
     if n < FEW_PEOPLE:
         yield (
-            f"The design set has {counted(n, 'participant')}; fewer than {FEW_PEOPLE} find only "
-            "large differences, and a difference that is not significant says little."
+            f"The design set has {readers_text(data.design_set)}; fewer than {FEW_PEOPLE} find "
+            "only large differences, and a difference that is not significant says little."
         )
     yield few_people(inference_of(data.document))
 

@@ -17,6 +17,10 @@ _ITEMS_NOTE = (
     "Claims whose readers make one doubt the label or the gold sets; every claim stays in the "
     "measures. Counts are of the design set."
 )
+_POOLED = (
+    " Over all exports: a claim that several of them hold, with the same id, label and gold sets, "
+    "is one claim."
+)
 _PEOPLE_NOTE = (
     "Participants whose habits put their answers in doubt; listed, never left out. Whom to exclude "
     "is for the rule that was fixed beforehand."
@@ -50,7 +54,9 @@ def _listed(name: str, title: str, frame: pd.DataFrame, note: str, key: str) -> 
 
 def _agreement(data: ReportData) -> Table:
     """Agreement of those who judged the same claim under the same condition."""
-    found = agreement_of_trials(data.design_set, seed=data.settings.planned.seed)
+    found = agreement_of_trials(
+        data.design_set, seed=data.settings.planned.seed, across_studies=data.is_pooled
+    )
     rows = []
     for condition, block in found["conditions"].items():
         alpha = block["alpha_nominal"]
@@ -78,7 +84,7 @@ def _agreement(data: ReportData) -> Table:
     ]
     note = (
         "Nominal alpha of decisions over claims, can't decide a decision like any other; "
-        f"interval by a bootstrap over claims, {found['draws']} draws."
+        f"interval by a bootstrap over claims, {found['draws']:,} draws.{_POOLED * data.is_pooled}"
     )
     return make_table("agreement", "Agreement on replicated claims", headings, rows, note)
 

@@ -66,9 +66,9 @@ def exclusion(source: Source) -> Finding:
     if rule is not None and unknown:
         deviations.append(f"Excluded without having met an attention check: {name_ids(unknown)}.")
     if not rates and not excluded:
-        return Finding("Exclusion rule", _shown(rule), "there were no attention checks", UNCHECKED)
+        return Finding("Exclusion rule", shown(rule), "there were no attention checks", UNCHECKED)
     kept = f"{_count(excluded)} excluded, everybody who counts passed {100 * least:g} % or more"
-    return judged("Exclusion rule", _shown(rule), deviations, kept)
+    return judged("Exclusion rule", shown(rule), deviations, kept)
 
 
 def _least_rate(rule: Any) -> float:
@@ -128,8 +128,8 @@ def reference(source: Source) -> Finding:
         deviations.append(f"The report compares {used}, not {stated}.")
     if wanted is not None and (contrast is None or contrast.second != wanted):
         deviations.append(f"The report compares {used}; the reference fixed was {wanted}.")
-    shown = "; ".join(_shown(value) for value in (wanted, stated) if value is not None)
-    return judged("Reference and contrast", shown, deviations, f"the report compares {used}")
+    fixed_text = "; ".join(shown(value) for value in (wanted, stated) if value is not None)
+    return judged("Reference and contrast", fixed_text, deviations, f"the report compares {used}")
 
 
 def margin(source: Source) -> Finding:
@@ -144,7 +144,7 @@ def margin(source: Source) -> Finding:
     stated = source.study.get("non_inferiority_margin") if wanted is None else wanted
     same = isinstance(stated, int | float) and value is not None and abs(stated - value) < 1e-12
     deviations = [] if same else [f"The report uses {value}."]
-    return judged("Non-inferiority margin", _shown(stated), deviations, f"the report uses {value}")
+    return judged("Non-inferiority margin", shown(stated), deviations, f"the report uses {value}")
 
 
 def family(source: Source) -> Finding:
@@ -153,7 +153,7 @@ def family(source: Source) -> Finding:
     holm = inference_of(source.document).get("holm") or {}
     used = [m.key for m in FAMILY if m.key in (holm.get("family") or {})]
     if not used:
-        return Finding("Family of tests", _shown(wanted), "nothing was compared", UNCHECKED)
+        return Finding("Family of tests", shown(wanted), "nothing was compared", UNCHECKED)
     if wanted is None:
         return Finding("Family of tests", "none", f"adjusted over {listed(used)}", NOT_FIXED)
     names = [str(name) for name in wanted] if isinstance(wanted, list) else [str(wanted)]
@@ -166,7 +166,7 @@ def family(source: Source) -> Finding:
     untested = [key for key in used if holm["family"][key] is None]
     if untested:
         deviations.append(f"No p could be worked out for {listed(untested)}.")
-    return judged("Family of tests", _shown(wanted), deviations, f"adjusted over {listed(used)}")
+    return judged("Family of tests", shown(wanted), deviations, f"adjusted over {listed(used)}")
 
 
 def offered(source: Source) -> Finding:
@@ -182,21 +182,22 @@ def offered(source: Source) -> Finding:
         for key, value in stated.items()
         if sorted(map(str, value)) != sorted(now[key])
     ]
-    shown = "; ".join(_shown(value) for value in stated.values())
-    return judged("Conditions and options", shown, deviations, "the same")
+    fixed_text = "; ".join(shown(value) for value in stated.values())
+    return judged("Conditions and options", fixed_text, deviations, "the same")
 
 
 def others(source: Source) -> list[Finding]:
     """What else was fixed: shown, and not judged by a program."""
     fixed = source.settings.preregistered
     return [
-        Finding(key, _shown(value), "for readers to judge", UNCHECKED)
+        Finding(key, shown(value), "for readers to judge", UNCHECKED)
         for key, value in sorted(fixed.items())
         if key not in READ_KEYS
     ]
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A pre-registered value as text; ``none`` for none."""
     if value is None:
         return "none"
     if isinstance(value, list):
