@@ -11,7 +11,7 @@ from analysis.comparison.compared import FAMILY
 from analysis.errors import name_ids
 from analysis.report.comparison import inference_of
 from analysis.report.data import Source
-from analysis.report.finding import NOT_FIXED, UNCHECKED, Finding, judged
+from analysis.report.finding import KEPT, NOT_FIXED, UNCHECKED, Finding, judged
 from analysis.report.words import counted, listed
 
 #: The default rule: who passes fewer than this share of the attention checks is excluded.
@@ -176,6 +176,10 @@ def offered(source: Source) -> Finding:
     now = {"conditions": settings.conditions, "response_options": settings.response_options}
     stated = {key: fixed[key] for key in now if isinstance(fixed.get(key), list)}
     if not stated:
+        if source.study.get("frozen") and source.study.get("opened_at"):
+            opened = source.study["opened_at"]
+            frozen = f"conditions, claims, rankings and schedule, when the study opened ({opened})"
+            return Finding("Conditions and options", frozen, listed(settings.conditions), KEPT)
         return Finding("Conditions and options", "none", listed(settings.conditions), NOT_FIXED)
     deviations = [
         f"{key}: now {listed(now[key])}."
