@@ -125,7 +125,9 @@ def _scoring(data: ReportData) -> Iterator[str]:
     if data.include_simulated and data.design_set["simulated"].any():
         n = int(data.design_set["simulated"].sum())
         were = "was" if n == 1 else "were"
-        yield f"{counted(n, 'trial')} of the design set {were} made by simulated readers, not people."
+        yield (
+            f"{counted(n, 'trial')} of the design set {were} made by simulated readers, not people."
+        )
 
 
 def _times(data: ReportData) -> Iterator[str]:

@@ -32,6 +32,7 @@ READ_KEYS = frozenset(
         "response_options",
     }
 )
+_KEYS = {m.key for m in FAMILY}
 _FAMILY_NAMES = {name: m.key for m in FAMILY for name in (m.column, m.key)}
 
 
@@ -158,6 +159,7 @@ def family(source: Source) -> Finding:
         return Finding("Family of tests", "none", f"adjusted over {listed(used)}", NOT_FIXED)
     names = [str(name) for name in wanted] if isinstance(wanted, list) else [str(wanted)]
     keys = {_FAMILY_NAMES.get(name, name) for name in names}
+    stated = ", ".join([m.key for m in FAMILY if m.key in keys] + sorted(keys - _KEYS))
     deviations = []
     if keys - set(used):
         deviations.append(f"Not tested: {listed(sorted(keys - set(used)))}.")
@@ -166,7 +168,7 @@ def family(source: Source) -> Finding:
     untested = [key for key in used if holm["family"][key] is None]
     if untested:
         deviations.append(f"No p could be worked out for {listed(untested)}.")
-    return judged("Family of tests", shown(wanted), deviations, f"adjusted over {listed(used)}")
+    return judged("Family of tests", stated, deviations, f"adjusted over {listed(used)}")
 
 
 def offered(source: Source) -> Finding:
