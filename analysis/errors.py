@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 #: So many trial ids are named in one message; the rest is counted.
 NAMED_IDS = 5
+#: So much of a wrong value is shown.
+SHOWN_SIGNS = 80
 
 
 class BadTable(ValueError):
@@ -22,3 +24,9 @@ def name_ids(ids: Iterable[str]) -> str:
     shown = ", ".join(every[:NAMED_IDS])
     hidden = len(every) - NAMED_IDS
     return f"{shown} and {hidden} more" if hidden > 0 else shown
+
+
+def shown(value: object) -> str:
+    """A wrong value as a message shows it: no longer than a line."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_SIGNS else text[:SHOWN_SIGNS] + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ from analysis.columns import FORMAT_VERSION, columns_of
 from analysis.errors import BadTable
 from analysis.settings import StudySettings, parse_settings
 from analysis.typed import typed_table
+
+#: What zipfile raises for other files, damaged contents, unknown compression, and passwords.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,10 @@ def read_export(path: Path) -> Tables:
         raise BadTable(f"{path}: no such file") from error
     except OSError as error:
         raise BadTable(f"{path}: cannot be read ({error.strerror})") from error
-    except zipfile.BadZipFile as error:
-        raise BadTable(f"{path}: not a zip file, or damaged; export the study again") from error
+    except _DAMAGED as error:
+        raise BadTable(
+            f"{path}: not a zip file of ours, or damaged or encrypted; export the study again"
+        ) from error
     sources = (f"{path}: trials.csv", f"{path}: events.csv", f"{path}: study.json")
     return check_tables(tables["trials.csv"], tables["events.csv"], study, sources=sources)
 
@@ -112,10 +118,22 @@ def read_study(path: Path) -> Mapping[str, Any]:
 
 
 def _parse_table(stream: BinaryIO, source: str) -> pd.DataFrame:
+    as_text: dict[str, Any] = {
+        "dtype": str,
+        "keep_default_na": False,
+        "na_filter": False,
+        "encoding": "utf-8-sig",
+    }
     try:
-        return pd.read_csv(
-            stream, dtype=str, keep_default_na=False, na_filter=False, encoding="utf-8-sig"
-        )
+        # pandas would rename a second column of the same name and go on.
+        header = pd.read_csv(stream, header=None, nrows=1, **as_text).iloc[0]
+        twice = sorted(set(header[header.duplicated()]))
+        if twice:
+            raise BadTable(
+                [f"{source}: line 1: the column {name!r} occurs twice" for name in twice]
+            )
+        stream.seek(0)
+        return pd.read_csv(stream, **as_text)
     except UnicodeDecodeError as error:
         raise BadTable(f"{source}: not UTF-8 ({error.reason}); save it as UTF-8") from error
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -129,6 +147,8 @@ def _parse_study(content: bytes, source: str) -> Mapping[str, Any]:
         raise BadTable(f"{source}: not UTF-8 ({error.reason})") from error
     except json.JSONDecodeError as error:
         raise BadTable(f"{source}: line {error.lineno}: not JSON ({error.msg})") from error
+    except (ValueError, RecursionError) as error:
+        raise BadTable(f"{source}: a number too long or lists too deep to be read") from error
     version = str(study.get("format_version", FORMAT_VERSION)) if isinstance(study, dict) else "1"
     if version != FORMAT_VERSION:
         raise BadTable(

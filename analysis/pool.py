@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 
 import pandas as pd
 
@@ -62,11 +63,12 @@ def pool(
 
 
 def _labels(names: Sequence[str]) -> list[str]:
-    """The names, a repeated one with its number behind."""
+    """The names, a repeated one with the next free number behind."""
     labels: list[str] = []
     for name in names:
-        seen = sum(label == name or label.startswith(f"{name} (") for label in labels)
-        labels.append(f"{name} ({seen + 1})" if name in labels else name)
+        numbered = (f"{name} ({number})" for number in count(2))
+        taken = {*labels, *names} if name in labels else set()
+        labels.append(name if not taken else next(one for one in numbered if one not in taken))
     return labels
 
 

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.comparison.planned import Planned, parse_planned
-from analysis.errors import BadTable
+from analysis.errors import BadTable, shown
 from analysis.trial_columns import CANT_DECIDE, DECISIONS, INTERFACES
+
+#: No study has more subsets, copies of the square, trials a person, or places.
+LARGEST = 1_000_000
+#: No cap of active time is longer: a hundred years.
+LONGEST_S = 3_200_000_000
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,12 @@ def parse_settings(study: Mapping[str, Any], source: str = "study.json") -> Stud
         problems.append(f"{source}: preregistered: not an object; write {{}} for none")
         preregistered = {}
     cap = preregistered.get("time_cap_s")
-    if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int | float) or cap <= 0):
-        problems.append(f"{source}: preregistered.time_cap_s: {cap!r} is no number of seconds")
+    if cap is not None and not _is_seconds(cap):
+        problems.append(f"{source}: preregistered.time_cap_s: {shown(cap)} is no number of seconds")
+    if numbers["subsets"] * numbers["replications"] > LARGEST:
+        problems.append(
+            f"{source}: subsets, replications: together they plan more than {LARGEST} places"
+        )
     planned = parse_planned(study, preregistered, names, source, problems)
     if problems:
         raise BadTable(problems)
@@ -82,12 +91,18 @@ def parse_settings(study: Mapping[str, Any], source: str = "study.json") -> Stud
     )
 
 
+def _is_seconds(value: Any) -> bool:
+    """Whether a value is a time cap: a number above 0, and one that a float can hold."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 < value < LONGEST_S
+
+
 def _whole(study: Mapping[str, Any], key: str, source: str, problems: list[str]) -> int:
-    """The whole number above 0 under ``key``; a problem and 0 where there is none."""
+    """The whole number from 1 under ``key``; a problem and 0 where there is none."""
     value = study.get(key)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST:
         return value
-    problems.append(f"{source}: {key}: {value!r} is no whole number above 0")
+    problems.append(f"{source}: {key}: {shown(value)} is no whole number from 1 to {LARGEST}")
     return 0
 
 
@@ -100,7 +115,7 @@ def _conditions(
     for item in value if isinstance(value, list) else []:
         name = item.get("name") if isinstance(item, Mapping) else item
         if not isinstance(name, str) or not name:
-            problems.append(f"{source}: conditions: {item!r} has no name")
+            problems.append(f"{source}: conditions: {shown(item)} has no name")
             continue
         names.append(name)
         interface = item.get("interface") if isinstance(item, Mapping) else None
@@ -108,7 +123,7 @@ def _conditions(
             interfaces[name] = interface
         elif interface is not None:
             problems.append(
-                f"{source}: conditions: {name}: interface {interface!r} is none of "
+                f"{source}: conditions: {name}: interface {shown(interface)} is none of "
                 f"{', '.join(INTERFACES)}"
             )
     if not names:

@@ -12,6 +12,8 @@ import pandas as pd
 from analysis.column import Column
 from analysis.errors import name_ids
 
+#: From here on floats leave out whole numbers.
+_LIMIT = 2**53
 _TRUE = frozenset({"true", "1"})
 _FALSE = frozenset({"false", "0", ""})
 
@@ -102,8 +104,8 @@ def _ints(values: pd.Series, column: Column) -> tuple[pd.Series, pd.Series, str]
         codes, different = pd.factorize(text)
         read = pd.to_numeric(pd.Series(different), errors="coerce").to_numpy(dtype=float)
         numbers = pd.Series(read[codes], index=values.index)
-    whole = pd.Series(np.isfinite(numbers.to_numpy())) & (numbers == np.floor(numbers))
-    expected = "a whole number"
+    whole = (numbers.abs() < _LIMIT) & (numbers == np.floor(numbers))
+    expected = "a whole number below 2**53"
     if column.minimum is not None:
         whole &= numbers >= column.minimum
         expected += f" of at least {column.minimum}"

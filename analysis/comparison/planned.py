@@ -10,6 +10,7 @@ from typing import Any
 from analysis.comparison.compared import FAMILY
 from analysis.comparison.contrast import Contrast
 from analysis.comparison.reasons import ONE_CONDITION
+from analysis.errors import shown
 
 #: What holds where study.json is silent; the document says which of the two it was.
 DEFAULT_SEED = 0
@@ -120,7 +121,7 @@ def _contrast(
         if pair.name == value:
             return pair
     problems.append(
-        f"{source}: contrast: {value!r} is not of the form A - B with two of the conditions "
+        f"{source}: contrast: {shown(value)} is not of the form A - B with two of the conditions "
         f"{', '.join(conditions)}"
     )
     return None
@@ -131,7 +132,7 @@ def _seed(value: Any, source: str, problems: list[str]) -> int:
         return DEFAULT_SEED
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < SEED_LIMIT:
         return value
-    problems.append(f"{source}: seed: {value!r} is no whole number from 0 to 2**63 - 1")
+    problems.append(f"{source}: seed: {shown(value)} is no whole number from 0 to 2**63 - 1")
     return DEFAULT_SEED
 
 
@@ -140,7 +141,9 @@ def _margin(value: Any, source: str, problems: list[str]) -> float:
         return DEFAULT_MARGIN
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1:
         return float(value)
-    problems.append(f"{source}: non_inferiority_margin: {value!r} is no number between 0 and 1")
+    problems.append(
+        f"{source}: non_inferiority_margin: {shown(value)} is no number between 0 and 1"
+    )
     return DEFAULT_MARGIN
 
 
@@ -169,7 +172,7 @@ def _reference(
     if value is None or value in conditions:
         return value
     problems.append(
-        f"{source}: preregistered.reference_condition: {value!r} is none of the conditions "
+        f"{source}: preregistered.reference_condition: {shown(value)} is none of the conditions "
         f"{', '.join(conditions)}"
     )
     return None

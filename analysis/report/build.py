@@ -73,8 +73,11 @@ def _write(files: dict[str, bytes], out_dir: Path) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file)
     partial = page.with_suffix(".part")
-    partial.write_bytes(files[PAGE])
-    partial.replace(page)
+    try:
+        partial.write_bytes(files[PAGE])
+        partial.replace(page)
+    finally:
+        partial.unlink(missing_ok=True)
     return page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -49,7 +50,7 @@ def planned_trials(source: Source) -> dict[tuple[int, int], int]:
     plan = {
         (slot["replication"], slot["slot"]): len(slot["trials"])
         for slot in (slots if isinstance(slots, list) else [])
-        if isinstance(slot, Mapping) and {"replication", "slot", "trials"} <= set(slot)
+        if isinstance(slot, Mapping) and _is_place(slot)
     }
     if plan:
         return plan
@@ -59,6 +60,12 @@ def planned_trials(source: Source) -> dict[tuple[int, int], int]:
         for replication in range(1, settings.replications + 1)
         for slot in range(1, settings.subsets + 1)
     }
+
+
+def _is_place(slot: Mapping[str, Any]) -> bool:
+    """Whether an entry of the schedule says which place it is and lists its trials."""
+    numbers = (slot.get("replication"), slot.get("slot"))
+    return all(isinstance(one, int) for one in numbers) and isinstance(slot.get("trials"), list)
 
 
 def _kinds(source: Source) -> list[str]:

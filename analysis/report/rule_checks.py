@@ -143,7 +143,8 @@ def margin(source: Source) -> Finding:
         found = "the default" if value is None else f"the default, {value}"
         return Finding("Non-inferiority margin", "none", found, NOT_FIXED)
     stated = source.study.get("non_inferiority_margin") if wanted is None else wanted
-    same = isinstance(stated, int | float) and value is not None and abs(stated - value) < 1e-12
+    # Compared as they are: a whole number of many digits is no float.
+    same = isinstance(stated, int | float) and stated == value
     deviations = [] if same else [f"The report uses {value}."]
     return judged("Non-inferiority margin", shown(stated), deviations, f"the report uses {value}")
 
