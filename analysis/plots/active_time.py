@@ -76,7 +76,9 @@ def _paint(figure: Figure, positive: dict[str, np.ndarray]) -> None:
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     axis.set_ylim(0, 104)
-    axis.legend(loc="upper left", frameon=False, handlelength=3.5, borderpad=0)
+    axis.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, handlelength=3.5, borderpad=0
+    )
     axis.set_xlabel("active time, seconds (logarithmic axis)")
     axis.set_ylabel("trials decided by then, %")
 
