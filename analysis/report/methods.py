@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -11,6 +11,7 @@ from analysis.comparison.compared import BY_KEY
 from analysis.inclusion import REASON_TEXTS
 from analysis.report.comparison import inference_of
 from analysis.report.data import ReportData, Source
+from analysis.report.people import who, who_took_part
 from analysis.report.words import counted, listed, points
 from analysis.trial_columns import CANT_DECIDE
 
@@ -36,17 +37,13 @@ def methods_text(data: ReportData) -> list[str]:
 
 
 def _people(data: ReportData) -> str:
-    everybody = sum(source.scored["participant_id"].nunique() for source in data.sources)
     design = data.design_set
     claims = design["claim_id"].nunique()
     per_person = design["participant_id"].value_counts()
     each = "" if per_person.empty else f", {_range(per_person.min(), per_person.max())} each"
     return (
-        f"{counted(everybody, 'participant')} took part in "
-        f"{counted(data.document['rows'], 'trial')}. The design set, on which the primary "
-        f"analysis rests, holds {counted(len(design), 'trial')} of "
-        f"{counted(design['participant_id'].nunique(), 'participant')} on "
-        f"{counted(claims, 'claim')}{each}."
+        f"{who_took_part(data)} The design set, on which the primary analysis rests, holds "
+        f"{counted(len(design), 'trial')} of {who(design)} on {counted(claims, 'claim')}{each}."
     )
 
 
@@ -151,7 +148,8 @@ def _statistics(data: ReportData) -> str:
     document, contrast = data.document, data.contrast
     assert contrast is not None
     block = inference_of(document)
-    family = [key for key in (block.get("holm") or {}).get("family") or {} if key in BY_KEY]
+    tested = (block.get("holm") or {}).get("family") or {}
+    family = [key for key, p in tested.items() if key in BY_KEY and p is not None]
     sentences = [
         f"We compare {contrast.first} with {contrast.second} ({contrast.name}). Differences come "
         "from least squares on the condition alone; the standard error is the largest of those "
@@ -173,20 +171,26 @@ def _statistics(data: ReportData) -> str:
 
 
 def _companions(data: ReportData) -> str:
-    """The further tests that were in fact worked out."""
+    """The further tests of which at least one gave a p, or an interval."""
     block = inference_of(data.document)
     tests = []
-    if any("mcnemar_exact_p" in (block.get(key) or {}) for key in ("success", "undecided")):
+    if _has(block, BY_KEY, "mcnemar_exact_p"):
         tests.append("exact McNemar tests over claim pairs (these people, other claims)")
-    if any(key.endswith("_by_claim") for key in block):
+    if _has(block, [f"{key}_by_claim" for key in BY_KEY], "p", "wilcoxon_pratt_p"):
         tests.append("t and Wilcoxon signed-rank tests (Pratt) over claims")
-    if any(key.endswith("_by_participant") for key in block):
+    people = [f"{key}_by_participant" for key in BY_KEY]
+    if _has(block, people, "p", "sign_flip_exact_p", "sign_flip_p"):
         tests.append("t and sign-flip tests over participants (other people, these claims)")
-    if block.get("crossed_bootstrap"):
+    if _has(block.get("crossed_bootstrap") or {}, BY_KEY, "percentile95"):
         tests.append("a crossed bootstrap of participants and claims")
     if not tests:
         return ""
     return f"Exploratory and unadjusted beside them: {listed(tests)}."
+
+
+def _has(blocks: Mapping[str, Any], keys: Iterable[str], *names: str) -> bool:
+    """Whether one of the blocks has one of the values."""
+    return any((blocks.get(key) or {}).get(name) is not None for key in keys for name in names)
 
 
 def few_people(block: Mapping[str, Any]) -> str:
@@ -205,9 +209,9 @@ def few_people(block: Mapping[str, Any]) -> str:
 def _software(data: ReportData) -> str:
     libraries = listed([f"{name} {_version(name)}" for name in _LIBRARIES])
     ran = sorted({str(s.study["software"]) for s in data.sources if s.study.get("software")})
-    seeds = [str(source.settings.planned.seed) for source in data.sources]
     study = f"The study ran on {listed(ran)}. " if ran else ""
-    seed = f" The seed was {listed(seeds)}."
+    of = " of the pooled draws" if data.is_pooled else ""
+    seed = f" The seed{of} was {data.settings.planned.seed}."
     return (
         f"{study}The analysis used suffice {_version('suffice')} with Python "
         f"{platform.python_version()}, {libraries}.{seed}"
