@@ -40,6 +40,11 @@ def kind_counts(scored: pd.DataFrame, counted: pd.Series) -> dict[str, dict[str,
     return counts
 
 
+def people_of(kind: str, n: int) -> str:
+    """``3 simulated readers``."""
+    return f"{n} {_NAMES[kind][n != 1]}"
+
+
 def readers_text(trials: pd.DataFrame) -> str:
     """Who made these trials: ``12 participants and 5 simulated readers``."""
     people = trials["participant_id"].groupby(run_kinds(trials).to_numpy()).nunique()
@@ -85,7 +90,7 @@ def opening_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    parts = [f"{n} {_NAMES[kind][n != 1]}" for kind, n in counts.items() if n]
+    parts = [people_of(kind, n) for kind, n in counts.items() if n]
     if not parts:
         return "0 participants"
     *rest, last = parts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analysis.plots.style import Picture, draw, label, line_of
+from analysis.plots.style import Picture, draw, label, line_of, short
 from analysis.typed import floats
 
 if TYPE_CHECKING:
@@ -90,6 +90,6 @@ def _line(axis: Axes, place: int, name: str, values: np.ndarray) -> None:
     shares = 100 * (places + 1) / len(values)
     axis.step(values[places], shares, where="post", color=colour, ls=dash, lw=1.8)
     median = float(np.median(values))
-    named = label(f"{name}: median {median:.1f} s", 28)
+    named = label(f"{short(name)}: median {median:.1f} s", 28)
     axis.plot([median], [50], marker, color=colour, ls=dash, lw=1.8, markersize=8, label=named)
     axis.axvline(median, ymax=50 / 104, color=colour, ls=dash, lw=0.9)

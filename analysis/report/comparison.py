@@ -212,6 +212,9 @@ def omnibus_table(document: Mapping[str, Any]) -> Table | None:
             shown = [number(found[statistic], 3), found["df"], p_text(found["p"])]
             rows.append([label, title, *shown, found["n_claims"]])
     headings = ["Measure", "Test over claims", "Statistic", "df", "p", "Claims"]
-    note = "Exploratory, unadjusted; over the claims that have every condition."
+    note = (
+        "Exploratory, unadjusted; over the claims that have every condition, for Cochran's Q "
+        "exactly once."
+    )
     title = "All conditions at once"
     return make_table("omnibus", title, headings, rows, note, (1,)) if rows else None

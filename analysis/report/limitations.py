@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.readers import readers_text
+from analysis.readers import people_of, readers_text
 from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.data import ReportData
 from analysis.report.methods import few_people
+from analysis.report.people import by_kind
 from analysis.report.words import counted, listed, number, reason_of
 
 #: Below so many participants only large differences are found (statistics.md 5).
@@ -88,10 +89,10 @@ def _listed(values: Mapping[str, float], digits: int) -> str:
 def _losses(data: ReportData) -> Iterator[str]:
     """People and trials that are missing, by condition where they have one."""
     for status, words in (("dropped_out", "dropped out"), ("excluded", "excluded")):
-        n = sum(_count(source.scored, status) for source in data.sources)
-        everybody = sum(source.scored["participant_id"].nunique() for source in data.sources)
-        if n:
-            yield f"{n} of {counted(everybody, 'participant')} {words}; who stays may differ."
+        for kind, trials in by_kind(pd.concat([s.counted_kinds for s in data.sources])):
+            n, everybody = _count(trials, status), trials["participant_id"].nunique()
+            if n:
+                yield f"{n} of {people_of(kind, everybody)} {words}; who stays may differ."
     withdrawn = data.document["excluded"]["withdrawn"]
     if withdrawn:
         were = "was" if withdrawn == 1 else "were"

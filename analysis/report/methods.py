@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import platform
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from analysis.comparison.compared import BY_KEY
 from analysis.inclusion import REASON_TEXTS
 from analysis.readers import readers_text
 from analysis.report.comparison import inference_of
 from analysis.report.data import ReportData, Source
+from analysis.report.people import who_took_part
 from analysis.report.rule_checks import shown
 from analysis.report.words import counted, listed, points
 from analysis.trial_columns import CANT_DECIDE
@@ -52,16 +51,13 @@ def methods_text(data: ReportData) -> list[str]:
 
 
 def _people(data: ReportData) -> str:
-    asked = [_asked_for(source.scored, data) for source in data.sources]
-    recorded = pd.concat(asked) if len(asked) > 1 else asked[0]
     design = data.design_set
     claims = design["claim_id"].nunique()
     per_person = design["participant_id"].value_counts()
     each = "" if per_person.empty else f", {_range(per_person.min(), per_person.max())} each"
     return (
-        f"{_pooled(data)}{readers_text(recorded)} took part in "
-        f"{counted(len(recorded), 'trial')}. The design set, on which the primary "
-        f"analysis rests, holds {counted(len(design), 'trial')} of {readers_text(design)} on "
+        f"{_pooled(data)}{who_took_part(data)} The design set, on which the primary analysis "
+        f"rests, holds {counted(len(design), 'trial')} of {readers_text(design)} on "
         f"{counted(claims, 'claim')}{each}{_available(data.document)}."
     )
 
@@ -75,11 +71,6 @@ def _available(document: Mapping[str, Any]) -> str:
         f"; the available set has {counted(more, 'trial')} more, of people whose place in the "
         "design another person holds (superseded)"
     )
-
-
-def _asked_for(scored: pd.DataFrame, data: ReportData) -> pd.DataFrame:
-    """The recorded trials; those of simulated readers only where they were asked for."""
-    return scored if data.include_simulated else scored[~scored["simulated"].to_numpy(dtype=bool)]
 
 
 def _pooled(data: ReportData) -> str:
@@ -228,7 +219,8 @@ def _statistics(data: ReportData) -> str:
     document, contrast = data.document, data.contrast
     assert contrast is not None
     block = inference_of(document)
-    family = [key for key in (block.get("holm") or {}).get("family") or {} if key in BY_KEY]
+    tested = (block.get("holm") or {}).get("family") or {}
+    family = [key for key, p in tested.items() if key in BY_KEY and p is not None]
     sentences = [
         f"We compare {contrast.first} with {contrast.second} ({contrast.name}). Differences come "
         "from least squares on the condition alone; the standard error is the largest of those "
@@ -250,19 +242,21 @@ def _statistics(data: ReportData) -> str:
 
 
 def _companions(data: ReportData) -> str:
-    """The further tests that were in fact worked out."""
+    """The further tests of which at least one gave a p, or an interval."""
     block = inference_of(data.document)
     tests = []
-    if any("mcnemar_exact_p" in (block.get(key) or {}) for key in ("success", "undecided")):
+    if _has(block, BY_KEY, "mcnemar_exact_p"):
         tests.append("exact McNemar tests over claim pairs (these people, other claims)")
-    if any(key.endswith("_by_claim") for key in block):
+    if _has(block, [f"{key}_by_claim" for key in BY_KEY], "p", "wilcoxon_pratt_p"):
         tests.append("t and Wilcoxon signed-rank tests (Pratt) over claims")
-    if any(key.endswith("_by_participant") for key in block):
+    people = [f"{key}_by_participant" for key in BY_KEY]
+    if _has(block, people, "p", "sign_flip_exact_p", "sign_flip_p"):
         tests.append("t and sign-flip tests over participants (other people, these claims)")
-    draws = {f["B"] for f in (block.get("crossed_bootstrap") or {}).values() if f.get("B")}
-    if draws:
+    drawn = block.get("crossed_bootstrap") or {}
+    if _has(drawn, BY_KEY, "percentile95"):
+        draws = max(found["B"] for found in drawn.values())
         tests.append(
-            f"a crossed bootstrap of participants and claims ({max(draws):,} draws, percentile "
+            f"a crossed bootstrap of participants and claims ({draws:,} draws, percentile "
             "intervals)"
         )
     tests += _models(block)
@@ -297,6 +291,11 @@ def has_estimate(found: Any) -> bool:
     """Whether a model's block holds an estimate and no reason for its absence."""
     keys = ("fixed", "log_odds_ratio", "risk_difference", "difference")
     return isinstance(found, Mapping) and any(found.get(key) is not None for key in keys)
+
+
+def _has(blocks: Mapping[str, Any], keys: Iterable[str], *names: str) -> bool:
+    """Whether one of the blocks has one of the values."""
+    return any((blocks.get(key) or {}).get(name) is not None for key in keys for name in names)
 
 
 def few_people(block: Mapping[str, Any]) -> str:

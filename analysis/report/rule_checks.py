@@ -44,10 +44,10 @@ def exclusion(source: Source) -> Finding:
     """
     rule = source.settings.preregistered.get("exclusion_rule")
     least = _least_rate(rule)
-    excluded = _people(source.scored, "excluded")
+    excluded = _people(source.counted_kinds, "excluded")
     if rule is None and not excluded:
         return Finding("Exclusion rule", "none", "nobody was excluded", NOT_FIXED)
-    rates = _pass_rates(source.scored)
+    rates = _pass_rates(source.counted_kinds)
     failed = sorted(p for p, r in rates.items() if r < least and p in _counted(source))
     passed = sorted(p for p in excluded if rates.get(p, 0.0) >= least)
     unknown = sorted(p for p in excluded if p not in rates)

@@ -13,7 +13,7 @@ from studyapp.forms import CloseForm
 from studyapp.models import Study, Trial
 from studyapp.views.researcher_card import Card, Command, Tone
 from studyapp.views.researcher_people import People
-from studyapp.views.researcher_words import counted, listed, moment, number
+from studyapp.views.researcher_words import counted, listed, moment
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,7 @@ def completed_trials(study: Study) -> dict[str, int]:
         enrolment__slot__study=study, state=TrialState.COMPLETED, kind=TrialKind.MAIN
     )
     return dict.fromkeys(RunKind.values, 0) | dict(
-        completed
-        .values_list("enrolment__run_kind")
-        .annotate(n=Count("id"))
-        .order_by()
+        completed.values_list("enrolment__run_kind").annotate(n=Count("id")).order_by()
     )
 
 

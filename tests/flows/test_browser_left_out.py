@@ -75,7 +75,14 @@ def test_a_question_left_out_is_named_and_what_was_typed_stays(
     visit: Callable[..., Visit],
 ) -> None:
     questions = [
-        {"name": "ease", "text": "How easy?", "kind": "scale", "min": 1, "max": 3, "required": True},
+        {
+            "name": "ease",
+            "text": "How easy?",
+            "kind": "scale",
+            "min": 1,
+            "max": 3,
+            "required": True,
+        },
         {"name": "note", "text": "What else?", "kind": "text", "required": True},
         {"name": "more", "text": "And more?", "kind": "text"},
     ]
