@@ -9,6 +9,7 @@ from analysis.measures import BREAKDOWNS, measures_by, score_trials
 from analysis.plots.sentences_read import sentences_read_svg
 from analysis.report import build_report
 from analysis.report.table5 import TableRow, table5, table5_headings
+from analysis.review import item_review, quality_flags
 from analysis.settings import StudySettings, parse_settings
 
 __all__ = [
@@ -24,10 +25,12 @@ __all__ = [
     "codebook",
     "columns_of",
     "definitions",
+    "item_review",
     "measure_document",
     "measures_by",
     "names_of",
     "parse_settings",
+    "quality_flags",
     "read_export",
     "read_files",
     "score_trials",

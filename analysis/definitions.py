@@ -7,6 +7,7 @@ from dataclasses import dataclass
 ALL = "n_trials: all included trials of the condition"
 SCORABLE = "n_scorable: included trials whose gold label is among the response options"
 SUFFICIENT = "n_sufficient_available: included trials with a gold set among the sentences available"
+UNDECIDED = "n_undecided: scorable trials ended by can't decide"
 NONE = "none: a count"
 
 
@@ -24,7 +25,8 @@ class Measure:
     formula: str
 
 
-_WILSON = "Wilson 95 % interval; it ignores that trials of one person or claim are alike"
+_WILSON = "Wilson 95 % interval of"
+_ALIKE = "; it ignores that trials of one person or claim are alike"
 
 MEASURES: tuple[Measure, ...] = (
     Measure("n_trials", "included trials", NONE, "count of trials"),
@@ -45,16 +47,18 @@ MEASURES: tuple[Measure, ...] = (
     Measure(
         "n_gave_up",
         "undecided trials of an incremental condition with sentences left unread",
-        NONE,
+        UNDECIDED,
         "undecided, incremental and n < N",
     ),
     Measure("success_rate", "share decided right", SCORABLE, "n_success / n_scorable"),
     Measure("wrong_rate", "share decided for another label", SCORABLE, "n_wrong / n_scorable"),
     Measure("undecided_rate", "share ended by can't decide", SCORABLE, "n_undecided / n_scorable"),
-    Measure("success_wilson95", f"{_WILSON} of success_rate", SCORABLE, "Wilson score interval"),
-    Measure("wrong_wilson95", f"{_WILSON} of wrong_rate", SCORABLE, "Wilson score interval"),
     Measure(
-        "undecided_wilson95", f"{_WILSON} of undecided_rate", SCORABLE, "Wilson score interval"
+        "success_wilson95", f"{_WILSON} success_rate{_ALIKE}", SCORABLE, "Wilson score interval"
+    ),
+    Measure("wrong_wilson95", f"{_WILSON} wrong_rate{_ALIKE}", SCORABLE, "Wilson score interval"),
+    Measure(
+        "undecided_wilson95", f"{_WILSON} undecided_rate{_ALIKE}", SCORABLE, "Wilson score interval"
     ),
     Measure(
         "mean_read",
@@ -93,7 +97,10 @@ MEASURES: tuple[Measure, ...] = (
         "M finite and n > M",
     ),
     Measure(
-        "over_read_msr_wilson95", f"{_WILSON} of over_read_msr_rate", ALL, "Wilson score interval"
+        "over_read_msr_wilson95",
+        f"{_WILSON} over_read_msr_rate{_ALIKE}",
+        ALL,
+        "Wilson score interval",
     ),
     Measure(
         "n_sufficient_available",
@@ -109,7 +116,7 @@ MEASURES: tuple[Measure, ...] = (
     ),
     Measure(
         "shown_insufficient_rate",
-        "share decided before a gold set was shown",
+        "share that ended, by a label or by can't decide, before a gold set was shown",
         ALL,
         "share of M > n",
     ),

@@ -20,6 +20,7 @@ from analysis.load import Tables, check_tables
 from analysis.measures import INTERVAL_NAMES, measures_by, score_trials
 from analysis.notices import notices
 from analysis.plain import plain
+from analysis.readers import kind_counts
 from analysis.sensitivity import sensitivity
 from analysis.settings import StudySettings
 
@@ -90,6 +91,7 @@ def document_of(
         "study_id": settings.study_id,
         "rows": len(scored),
         "excluded": inclusion.count_reasons(reasons),
+        "run_kinds": kind_counts(scored, reasons.isin(["", "superseded"])),
         "n_available_set": len(available),
         "n_design_set": len(design_set),
         "slot_holders": _holders_by_slot(inclusion.slot_holders(available)),

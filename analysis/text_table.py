@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,6 +13,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.errors import NAMED_IDS, BadTable
+
+#: A number as trials.csv takes it: digits from 0 to 9, a point, an exponent.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_text_table(path: Path) -> pd.DataFrame:
@@ -42,6 +47,12 @@ def text_cells(table: pd.DataFrame) -> pd.DataFrame:
     """Any data frame as text cells, missing ones empty; the index is kept."""
     cells = table.astype(object)
     return cells.where(cells.notna(), "").map(lambda cell: str(cell).strip())
+
+
+def number_of(cell: str) -> float:
+    """A cell as a finite number, NaN where it is none: ``1_0`` and ``inf`` are none."""
+    value = float(cell) if _NUMBER.fullmatch(cell) else math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def require_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> None:

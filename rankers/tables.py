@@ -16,7 +16,9 @@ LEGEND = (
 )
 DIFFERENCES_LEGEND = (
     "difference: first minus second, above 0 where the first is better; 95 %: BCa bootstrap over "
-    "claims, too narrow below some 30 of them; p: two-sided, shifted bootstrap"
+    "claims, too narrow below some 30 of them; p: two-sided, shifted bootstrap, one "
+    "pair by itself. For a paper take python -m analysis rankers: second minus first, Wilcoxon "
+    "over claims, corrected over all pairs"
 )
 NOTHING = "–"
 

@@ -8,11 +8,13 @@ from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.exceptions import BadRequest
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django_otp.middleware import OTPMiddleware
 
+from studyapp.charsets import is_utf8
 from studyapp.domain import audit
 
 PARTICIPANT_PREFIX = "/p/"
@@ -72,6 +74,21 @@ class UploadLimit:
             "size": f"{int(length) / 1_000_000:,.0f} MB" if is_number else "",
         }
         return HttpResponse(render_to_string("413.html", context), status=413)
+
+
+class ReadableText:
+    """Refuses what is not sent in UTF-8: other encodings can spell texts that nothing can store.
+
+    The body is not read. The pages are those of ``views/errors.py``.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]):
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not is_utf8(request.META.get("CONTENT_TYPE", "")):
+            raise BadRequest("Not in UTF-8")
+        return self.get_response(request)
 
 
 class _ResearcherOnly:

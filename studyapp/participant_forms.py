@@ -68,10 +68,15 @@ def read_decision(data: Mapping[str, str]) -> DecisionInput:
 def read_questionnaire(data: Mapping[str, str]) -> dict[str, str]:
     """What was sent, by the names of the questions; the domain checks it."""
     return {
-        name.removeprefix(QUESTION_PREFIX): value
+        name.removeprefix(QUESTION_PREFIX): plain_text(value)
         for name, value in data.items()
         if name.startswith(QUESTION_PREFIX)
     }
+
+
+def read_texts(data: Mapping[str, str]) -> dict[str, str]:
+    """What was chosen and typed beside a decision, to be shown again."""
+    return {name: plain_text(data.get(name, "")) for name in ("decision", "confidence", "reason")}
 
 
 def gives_consent(data: Mapping[str, str]) -> bool:

@@ -80,6 +80,7 @@ MIDDLEWARE = [
     "studyapp.middleware.PagePolicy",
     "studyapp.middleware.UploadLimit",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "studyapp.middleware.ReadableText",
     "studyapp.middleware.ResearcherSession",
     "django.middleware.csrf.CsrfViewMiddleware",
     "studyapp.middleware.ResearcherAuthentication",
@@ -131,7 +132,9 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 30,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
         # So that INSERT OR REPLACE does not slip past the guards against deletion.
-        "PRAGMA recursive_triggers=ON;",
+        "PRAGMA recursive_triggers=ON; "
+        # What is deleted is overwritten, so that no text of a withdrawn run stays in the file.
+        "PRAGMA secure_delete=ON;",
     }
 elif _database["ENGINE"] == "django.db.backends.postgresql":
     # Statements that come again and again are planned once a connection: half of the database's
@@ -145,7 +148,8 @@ else:
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CELERY_BROKER_URL = env_broker("CELERY_BROKER_URL", "filesystem://")
+# With a host, which files do not need: without one Celery warns that it takes localhost.
+CELERY_BROKER_URL = env_broker("CELERY_BROKER_URL", "filesystem://localhost")
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
@@ -286,7 +290,20 @@ LOG_LEVEL = env_choice(
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"keys": {"()": "studyapp.masked_logs.MaskedKeys"}},
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "plain",
+            # An address of a participant is the key to a run: it stands in no log.
+            "filters": ["keys"],
+        }
+    },
     "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # Django's own handlers write addresses as they are: everything goes over the one above.
+    "loggers": {
+        "django": {"handlers": [], "level": "INFO"},
+        "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+    },
 }

@@ -5,8 +5,10 @@ import os
 from django.core.wsgi import get_wsgi_application
 from whitenoise import WhiteNoise
 
+from studyapp.charsets import without_odd_charsets
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "studyapp.settings")
-_django = get_wsgi_application()
+_django = without_odd_charsets(get_wsgi_application())
 
 #: Names that collectstatic gives; what such a name holds never changes.
 HASHED_NAME = r"^.+\.[0-9a-f]{12}\..+$"

@@ -173,7 +173,7 @@ def test_without_any_variable_everything_is_under_the_data_folder(tmp_path: Path
     assert settings["PRODUCTION"] is False
     assert settings["DATABASES"]["default"]["NAME"] == str(tmp_path / "db.sqlite3")
     assert settings["DATABASES"]["default"]["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
-    assert settings["CELERY_BROKER_URL"] == "filesystem://"
+    assert settings["CELERY_BROKER_URL"] == "filesystem://localhost"
     assert settings["PUBLIC_URL"] == "http://127.0.0.1:8000"
 
 

@@ -29,6 +29,10 @@ LEVELS = ("nominal", "ordinal", "interval")
 
 _NO_PAIR = "not defined, because no item has two ratings"
 _ONE_LABEL = "not defined, because every rating that can be compared has the same label"
+_TOO_CLOSE = (
+    "not defined, because the numbers of the labels are too close to each other, against their "
+    "size, to be told apart"
+)
 _ONE_ITEM = "not defined, because one item leaves nothing to draw from"
 
 _ABOUT = {
@@ -86,7 +90,7 @@ def alphas(
         apart = size * (places**2 @ counts.T) - (places @ counts.T) ** 2
         observed = (weights * (apart / (size - 1))).sum(axis=1)
         expected = n * (totals * places**2).sum(axis=1) - (totals * places).sum(axis=1) ** 2
-    defined = (totals > 0).sum(axis=1) > 1
+    defined = ((totals > 0).sum(axis=1) > 1) & (expected > 0)
     result = np.full(len(weights), np.nan)
     result[defined] = 1 - (n[defined] - 1) * observed[defined] / expected[defined]
     return result
@@ -102,7 +106,8 @@ def alpha_block(
         return None, None, _NO_PAIR
     alpha = alphas(counts, np.ones((1, n_items)), level, ratings.values)[0]
     if np.isnan(alpha):
-        return None, None, _ONE_LABEL
+        is_one = (counts.sum(axis=0) > 0).sum() == 1
+        return None, None, _ONE_LABEL if is_one else _TOO_CLOSE
     if n_items == 1:
         return float(alpha), None, _ONE_ITEM
     kinds, frequency = kinds_of_items(counts)
@@ -160,7 +165,11 @@ def _midranks(totals: np.ndarray) -> np.ndarray:
 
 
 def _centred(values: np.ndarray | None, totals: np.ndarray) -> np.ndarray:
-    """The labels' values around the middle of their range; shape (rows, labels)."""
+    """The labels' values around the middle of their range; shape (rows, labels).
+
+    Alpha has no unit: a power of 2 makes the largest less than 1, so that no square is infinite.
+    """
     assert values is not None
-    centred = values - (values.min() + values.max()) / 2
+    scaled = np.ldexp(values, -np.frexp(np.abs(values).max())[1])
+    centred = scaled - (scaled.min() + scaled.max()) / 2
     return np.broadcast_to(centred, totals.shape)

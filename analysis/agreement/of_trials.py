@@ -25,7 +25,7 @@ _ABOUT = {
 
 
 def agreement_of_trials(
-    design_set: pd.DataFrame, *, seed: int = 0, draws: int = DRAWS
+    design_set: pd.DataFrame, *, seed: int = 0, draws: int = DRAWS, across_studies: bool = False
 ) -> dict[str, Any]:
     """How far people agree who judged the same claim under the same condition.
 
@@ -33,14 +33,19 @@ def agreement_of_trials(
     ``condition``, ``decision``). Gives ``conditions``, in sorted order: nominal alpha of decisions
     over claims, ``cant_decide`` a decision like any other, with ``ci95`` (percentile bootstrap
     over claims), ``observed_agreement`` (share of pairs of judgements of a claim that agree),
-    counts, and ``not_defined``. With one replication nothing is defined, and says so.
+    counts, and ``not_defined``. ``across_studies``: judgements of a claim are taken together where
+    studies share it, with the same id, label and gold sets (``gold_label``, ``gold_sets``); else
+    claims of two studies are different claims. With one
+    replication of one study nothing is defined, and says so.
     """
     decided = design_set[design_set["decision"].notna().to_numpy()]
     names = decided["condition"].astype(str)
     return plain(
         {
             "conditions": {
-                condition: _of_condition(decided[(names == condition).to_numpy()], seed, draws)
+                condition: _of_condition(
+                    decided[(names == condition).to_numpy()], seed, draws, across_studies
+                )
                 for condition in sorted(set(names))
             },
             "draws": draws,
@@ -50,8 +55,10 @@ def agreement_of_trials(
     )
 
 
-def _of_condition(trials: pd.DataFrame, seed: int, draws: int) -> dict[str, Any]:
-    ratings = _ratings(trials)
+def _of_condition(
+    trials: pd.DataFrame, seed: int, draws: int, across_studies: bool
+) -> dict[str, Any]:
+    ratings = _ratings(trials, across_studies)
     per_item = ratings.per_item
     alpha, interval, reason = alpha_block(ratings, "nominal", seed, draws)
     if not (per_item > 1).any():
@@ -68,9 +75,12 @@ def _of_condition(trials: pd.DataFrame, seed: int, draws: int) -> dict[str, Any]
     }
 
 
-def _ratings(trials: pd.DataFrame) -> Ratings:
-    """Decisions as ratings of claims; claims of two studies are different claims."""
-    claims = trials["study_id"].astype(str) + "\n" + trials["claim_id"].astype(str)
+def _ratings(trials: pd.DataFrame, across_studies: bool) -> Ratings:
+    """Decisions as ratings of claims, which are told apart by study or by their annotation."""
+    apart = ["gold_label", "gold_sets"] if across_studies else ["study_id"]
+    claims = trials["claim_id"].astype(str)
+    for column in apart:
+        claims = trials[column].astype(str) + "\n" + claims
     item, items = pd.factorize(claims, sort=True)
     rater, raters = pd.factorize(trials["participant_id"].astype(str), sort=True)
     label, labels = pd.factorize(trials["decision"].astype(str), sort=True)

@@ -47,8 +47,9 @@ def preferences(
 
     ``table`` has ``claim_id``, ``participant_id`` and ``choice``, one row an annotation, and may
     have ``annotation`` (unique). Every other choice than the two stays in the denominator of the
-    shares and out of the tests. One-tailed tests ask whether ``first`` wins more often; the
-    direction is to be fixed beforehand. Keys as in ``counts``, ``shares``, ``wilson95``,
+    shares and out of the tests; ``notes`` names those that are none of ``NO_PREFERENCE``.
+    One-tailed tests ask whether ``first`` wins more often; the direction is to be fixed
+    beforehand. Keys as in ``counts``, ``shares``, ``wilson95``,
     ``goodman95`` (simultaneous), ``sign_test_annotations``, ``claim_majority``. Raises BadTable;
     also where the two are not named and the choices are not those of ``DEFAULT_PAIR``.
     """
@@ -82,11 +83,7 @@ def preferences(
                 **_without_counts(sign_test(wins, losses)),
                 "role": "primary: one vote a claim, the sign of its net preference",
             },
-            "notes": [
-                f"no annotation chose {name}"
-                for name, count in zip(names[:2], counts, strict=False)
-                if not count
-            ],
+            "notes": _notes(names, counts),
             **_ABOUT,
         }
     )
@@ -142,6 +139,23 @@ def _pair(
     if taken:
         raise BadTable(f"{source}: a choice cannot be called {taken[0]}; rename it in the table")
     return first, second
+
+
+def _notes(names: list[str], counts: np.ndarray) -> list[str]:
+    """A choice of the pair that nobody made, and every choice that may be a slip of the pen."""
+    absent = [
+        f"no annotation chose {name}"
+        for name, count in zip(names[:2], counts, strict=False)
+        if not count
+    ]
+    others = [
+        f"{count} {'annotation' if count == 1 else 'annotations'} chose {name!r}, which is none of "
+        f"{', '.join((*names[:2], *NO_PREFERENCE))}: counted in the shares, not in the tests; "
+        "correct the table if it is misspelt"
+        for name, count in zip(names[2:], counts[2:], strict=True)
+        if name not in NO_PREFERENCE
+    ]
+    return absent + others
 
 
 def _votes_by_claim(cells: pd.DataFrame, first: str, second: str) -> pd.Series:

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import sparse
 
 from analysis.errors import BadTable
-from analysis.text_table import faults, require_columns, text_cells
+from analysis.text_table import faults, number_of, require_columns, text_cells
 
 #: Above so many whole numbers between the least and the largest, unused ones are left out.
 MOST_STEPS = 100
@@ -63,7 +63,7 @@ def read_ratings(
     numbers = _numbers(given["label"])
     if order is not None:
         labels, names = tuple(order), given["label"]
-        values = np.array([float(one) for one in order]) if _all_numbers(order) else None
+        values = np.array([number_of(one) for one in order]) if _all_numbers(order) else None
         _check_order(given, labels, source)
     elif numbers is not None:
         steps = _steps(numbers)
@@ -116,14 +116,11 @@ def _in_turn(raters: pd.Series) -> tuple[str, ...]:
 
 def _numbers(labels: pd.Series) -> pd.Series | None:
     """Labels as numbers, None unless every one is a finite number."""
-    return labels.map(float) if _all_numbers(labels.unique()) else None
+    return labels.map(number_of) if _all_numbers(labels.unique()) else None
 
 
 def _all_numbers(labels: Sequence[str] | np.ndarray) -> bool:
-    try:
-        return all(math.isfinite(float(label)) for label in labels)
-    except ValueError:
-        return False
+    return not any(math.isnan(number_of(label)) for label in labels)
 
 
 def _text(value: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pandas as pd
 from analysis.agreement.draws import DRAWS, drawn_counts, percentile95
 from analysis.errors import BadTable
 from analysis.plain import plain
-from analysis.text_table import faults, require_columns, text_cells
+from analysis.text_table import faults, number_of, require_columns, text_cells
 
 #: The exact distribution is used up to so many scores a group, and without ties only.
 MOST_EXACT = 50
@@ -57,8 +56,8 @@ def mann_whitney(
             "y": y_name,
             "n_x": len(x),
             "n_y": len(y),
-            "median_x": np.median(x),
-            "median_y": np.median(y),
+            "median_x": _median(x),
+            "median_y": _median(y),
             "U_x": u,
             **p_values,
             "common_language": share,
@@ -77,7 +76,7 @@ def _groups(
 ) -> tuple[str, str, np.ndarray, np.ndarray]:
     """Names and scores of both groups."""
     require_columns(cells, ["group", "score"], source)
-    scores = np.array([_number(cell) for cell in cells["score"]])
+    scores = np.array([number_of(cell) for cell in cells["score"]])
     problems = faults(cells, cells["group"] == "", source, "group", "may not be empty")
     problems += faults(cells, np.isnan(scores), source, "score", "is not a number")
     names = sorted(set(cells["group"]))
@@ -93,13 +92,11 @@ def _groups(
     return x_name, y_name, scores[is_x], scores[~is_x]
 
 
-def _number(cell: str) -> float:
-    """A cell as a finite number, else NaN."""
-    try:
-        value = float(cell)
-    except ValueError:
-        return math.nan
-    return value if math.isfinite(value) else math.nan
+def _median(scores: np.ndarray) -> float:
+    """The median; halves are added where the sum of the middle two is no finite number."""
+    with np.errstate(over="ignore"):
+        median = float(np.median(scores))
+    return median if np.isfinite(median) else 2 * float(np.median(scores / 2))
 
 
 def _test(x: np.ndarray, y: np.ndarray) -> tuple[float, dict[str, Any], dict[str, str]]:
@@ -108,7 +105,7 @@ def _test(x: np.ndarray, y: np.ndarray) -> tuple[float, dict[str, Any], dict[str
 
     both = np.concatenate([x, y])
     names = ("p", "p_continuity", "p_no_continuity")
-    if np.ptp(both) == 0:
+    if (both == both[0]).all():
         nothing = {**dict.fromkeys(names), "p_method": None}
         return len(x) * len(y) / 2, nothing, dict.fromkeys((*names, "p_method"), _ALL_EQUAL)
     asymptotic = mannwhitneyu(x, y, method="asymptotic")

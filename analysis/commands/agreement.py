@@ -85,6 +85,8 @@ def run(parsed: argparse.Namespace) -> int:
     options = {name: value for name, value in given.items() if name in used}
     table = read_text_table(parsed.ratings)
     document = function(table, **options, source=str(parsed.ratings))
+    for note in document.get("notes", []):
+        print(f"{parsed.ratings}: {note}", file=sys.stderr)
     sys.stdout.write(to_json(document) if parsed.json else agreement_text(document))
     return 0
 

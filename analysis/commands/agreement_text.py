@@ -10,6 +10,9 @@ from analysis.commands.text import aligned
 
 Rows = list[list[str]]
 
+#: Blocks with reasons of their own; the keys of other blocks are names of labels and raters.
+_WITH_REASONS = ("sign_test_annotations", "claim_majority")
+
 
 def agreement_text(document: Mapping[str, Any]) -> str:
     """Figures first, then why some are missing, then method, assumptions and library."""
@@ -123,9 +126,9 @@ def _reasons(document: Mapping[str, Any]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, why in document.get("not_defined", {}).items():
         found.setdefault(why, []).append(name)
-    for block_name, block in document.items():
-        for name, why in block.get("not_defined", {}).items() if isinstance(block, dict) else ():
-            found.setdefault(why, []).append(f"{block_name}.{name}")
+    for block in _WITH_REASONS:
+        for name, why in document.get(block, {}).get("not_defined", {}).items():
+            found.setdefault(why, []).append(f"{block}.{name}")
     return found
 
 

@@ -21,7 +21,9 @@ from analysis.definitions import BY_NAME
 from analysis.document import build_document, to_json
 from analysis.inclusion import REASON_TEXTS
 from analysis.load import read_files
+from analysis.readers import nothing_counts_line, opening_lines
 from analysis.report.table5 import CAPTION, table5, table5_headings
+from analysis.report.tables import counted_rows
 
 SETS = (("design_set", "Design set (primary)"), ("available_set", "Available set"))
 
@@ -43,13 +45,19 @@ def run(parsed: argparse.Namespace) -> int:
     """Print the measures; raises BadTable."""
     tables = read_files(parsed.trials, parsed.study, parsed.events)
     document = build_document(tables, parsed.simulated)
+    if nothing := nothing_counts_line(document):
+        print(f"{parsed.trials}: {nothing}", file=sys.stderr)
     sys.stdout.write(to_json(document) if parsed.json else measures_text(document))
     return 0
 
 
 def measures_text(document: Mapping[str, Any]) -> str:
-    """The document for a terminal: both sets, what does not count, notices and definitions."""
-    lines = [f"Study {document['study_id']}: {document['rows']} trials", ""]
+    """The document for a terminal: both sets, what does not count, notices and definitions.
+
+    Where simulated trials count, or nothing but them could, that is the first line.
+    """
+    lines = opening_lines(document)
+    lines += [f"Study {document['study_id']}: {document['rows']} trials", ""]
     for block, name in SETS:
         lines += [f"{name}, {document[f'n_{block}']} trials", ""]
         lines += [*aligned(_table5_rows(document, block)), ""]
@@ -58,6 +66,7 @@ def measures_text(document: Mapping[str, Any]) -> str:
     excluded = [
         [reason, str(n), REASON_TEXTS[reason]] for reason, n in document["excluded"].items()
     ]
+    excluded += counted_rows(document)
     lines += [*aligned(excluded), ""]
     lines += [f"Note: {notice}" for notice in document["notices"]]
     lines += ["", "Definitions (n read, N available, q required, M first sufficient rank)", ""]

@@ -9,11 +9,11 @@ from analysis.commands.text import aligned
 
 #: Heading and name of the outcome, in the order of the tables.
 _POWER = (
-    ("success 4.1", "power_success_two_way"),
-    ("non-inferior 4.1", "noninferior_two_way"),
+    ("success, clustered", "power_success_two_way"),
+    ("non-inferior, clustered", "noninferior_two_way"),
     ("success, people", "power_success_participants"),
     ("success, claims only", "power_success_claims"),
-    ("fewer read 4.1", "power_fewer_read_two_way"),
+    ("fewer read, clustered", "power_fewer_read_two_way"),
     ("fewer read, claims", "power_fewer_read_claims"),
 )
 _MEANS = (
@@ -28,10 +28,10 @@ _MEANS = (
 )
 
 _HOW_TO_READ = (
-    "4.1 is the primary test: people and claims are both taken as samples.",
+    "clustered: the primary test, the two-way clustered t; people and claims are both samples.",
     "people: the t test paired over participants, for other people on these claims.",
     "claims only takes the participants for everybody. It is a warning, not a plan: a share above "
-    "that of 4.1 is of findings that other participants need not show.",
+    "that of the clustered test is of findings that other participants need not show.",
     "fewer read: the first condition takes fewer sentences than the second.",
     "Fewest participants: in whole copies of the square.",
     "Smallest difference: the second condition's rate is as assumed, the first one's above it.",
@@ -101,7 +101,7 @@ def _outcome(value: Mapping[str, float] | None) -> str:
 
 def _fewest_rows(document: Mapping[str, Any]) -> list[list[str]]:
     most = document["inputs"]["most_participants"]
-    rows = [["  claims", "success 4.1", "non-inferior 4.1"]]
+    rows = [["  claims", "success, clustered", "non-inferior, clustered"]]
     for found in document["fewest_participants"]:
         numbers = (found["power_success_two_way"], found["noninferior_two_way"])
         cells = [f"not with {most}" if number is None else str(number) for number in numbers]

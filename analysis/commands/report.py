@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from analysis.commands.options import add_simulated
@@ -20,6 +21,11 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Write the report and print the path of its page; raises BadTable."""
-    path = build_report(parsed.exports, parsed.output, include_simulated=parsed.simulated)
+    path = build_report(
+        parsed.exports,
+        parsed.output,
+        include_simulated=parsed.simulated,
+        warn=lambda line: print(line, file=sys.stderr),
+    )
     print(path)
     return 0

@@ -14,8 +14,12 @@ from analysis.comparison.contrast import Contrast
 from analysis.comparison.reasons import ZERO_TIME, no_trial
 
 _KEYS = ("difference", "se_two_way", "se_participant", "se_claim", "se_used", "df", "p", "ci95")
-#: An error smaller than this share of the values' own size is rounding.
+#: An error smaller than this share of the values' own size is rounding, and so is a variance
+#: smaller than this share of the largest that it is put together from.
 _ROUNDING = 1e-10
+_NOT_POSITIVE = (
+    "not defined, because the two-way variance is not positive; the largest other one is used"
+)
 
 
 def two_way(trials: pd.DataFrame, contrast: Contrast) -> dict[str, dict[str, Any]]:
@@ -92,10 +96,11 @@ def _is_confounded(codes: np.ndarray, first: np.ndarray) -> bool:
 def _errors(
     values: np.ndarray, first: np.ndarray, people: np.ndarray, claims: np.ndarray
 ) -> dict[str, float]:
-    """The three standard errors of the difference; NaN for a negative variance.
+    """The three standard errors of the difference; NaN where the two-way variance is not positive.
 
     The two-way variance is participant plus claim minus their intersection; clusters of one trial
-    each are what HC1 is.
+    each are what HC1 is. Where the parts cancel, rounding is left, whose sign hangs on the order
+    of the trials: it counts as 0.
     """
     from statsmodels.regression.linear_model import OLS
     from statsmodels.stats.sandwich_covariance import cov_cluster
@@ -105,15 +110,11 @@ def _errors(
     of_people, of_claims = (cov_cluster(fit, codes)[1, 1] for codes in (people, claims))
     is_single = both.max() + 1 == len(both)
     of_both = (fit.cov_HC1 if is_single else cov_cluster(fit, both))[1, 1]
-    variances = {
-        "se_two_way": of_people + of_claims - of_both,
-        "se_participant": of_people,
-        "se_claim": of_claims,
-    }
-    return {
-        name: float(np.sqrt(variance)) if variance >= 0 else np.nan
-        for name, variance in variances.items()
-    }
+    variances = np.array([of_people + of_claims - of_both, of_people, of_claims])
+    least = _ROUNDING * np.abs([of_people, of_claims, of_both]).max()
+    two_way, *others = np.where(np.abs(variances) > least, variances, 0.0)
+    errors = np.sqrt([two_way if two_way > 0 else np.nan, *others])
+    return dict(zip(("se_two_way", "se_participant", "se_claim"), errors.tolist(), strict=True))
 
 
 def _inference(
@@ -135,6 +136,5 @@ def _inference(
         "ci95": [float(block["difference"] - half), float(block["difference"] + half)],
     }
     if found["se_two_way"] is None:
-        why = "not defined, because the two-way variance is negative; the largest other one is used"
-        found["reasons"] = {"se_two_way": why}
+        found["reasons"] = {"se_two_way": _NOT_POSITIVE}
     return found

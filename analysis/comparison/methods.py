@@ -203,7 +203,7 @@ def _omnibus(blocks: Mapping[str, Any], people: str) -> dict[str, dict[str, Any]
     block = blocks["omnibus"]
     texts = {
         "cochran_q": (
-            "Cochran's Q of yes-or-no measures over the claims that have every condition",
+            "Cochran's Q of yes-or-no measures over the claims with one trial of every condition",
             "statsmodels: stats.contingency_tables.cochrans_q",
         ),
         "friedman": (

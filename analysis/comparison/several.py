@@ -40,8 +40,15 @@ def _omnibus_rows(block: Mapping[str, Any]) -> list[list[str]]:
         for key, values in block[test].items():
             value = values[statistic]
             text = values["reason"] if value is None else f"{value:.2f}, df {values['df']}"
-            n = "" if values["n_claims"] is None else f"{values['n_claims']} claims"
+            n = "" if values["n_claims"] is None else _claims(values)
             rows.append(
                 [f"All conditions: {title}", BY_KEY[key].label, text, n, p_text(values["p"]), ""]
             )
     return rows
+
+
+def _claims(values: Mapping[str, Any]) -> str:
+    """How many claims a test rests on, and how many a condition with several trials cost it."""
+    repeated = values.get("n_repeated")
+    out = f", {repeated} with several trials a condition left out" if repeated else ""
+    return f"{values['n_claims']} claims{out}"

@@ -123,13 +123,23 @@ def p_text(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{rounded:f}"
 
 
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, plus too."""
+    return minus(f"{value:+.{digits}f}")
+
+
+def minus(text: str) -> str:
+    """The text of a number with a real minus sign, as everywhere else."""
+    return text.replace("-", "−")
+
+
 def difference_text(measure: Compared, value: float) -> str:
     """A difference in the unit of its measure, with its sign."""
     if measure.is_binary:
-        return f"{100 * value:+.1f} pp"
+        return f"{signed(100 * value, 1)} pp"
     if measure.is_log:
-        return f"{value:+.3f} (ratio {math.exp(value):.2f})"
-    return f"{value:+.2f}"
+        return f"{signed(value, 3)} (ratio {math.exp(value):.2f})"
+    return signed(value, 2)
 
 
 def interval_text(measure: Compared, limits: Sequence[float | None] | None) -> str:
@@ -137,7 +147,7 @@ def interval_text(measure: Compared, limits: Sequence[float | None] | None) -> s
     if limits is None or None in limits:
         return ""
     scale, digits = (100, 1) if measure.is_binary else (1, 3 if measure.is_log else 2)
-    low, high = (f"{scale * float(limit or 0.0):.{digits}f}" for limit in limits)
+    low, high = (minus(f"{scale * float(limit or 0.0):.{digits}f}") for limit in limits)
     return f"[{low}, {high}]"
 
 
@@ -158,10 +168,16 @@ def _primary(document: Mapping[str, Any], block: str, measure: Compared) -> Comp
         holm_p=p_text(adjusted),
         method="two-way clustered, t" + (f"({values['df']})" if values["df"] else ""),
         n=(
-            f"{values['n_trials']} trials, {values['n_participants']} participants, "
-            f"{values['n_claims']} claims"
+            f"{_counted(values['n_trials'], 'trials')}, "
+            f"{_counted(values['n_participants'], 'participants')}, "
+            f"{_counted(values['n_claims'], 'claims')}"
         ),
     )
+
+
+def _counted(n: int, many: str) -> str:
+    """``1 trial``, ``2 trials``."""
+    return f"{n} {many.removesuffix('s') if n == 1 else many}"
 
 
 def _part(
@@ -186,7 +202,7 @@ def _part(
         difference=difference,
         interval=interval_text(measure, values.get(companion.interval)),
         p=p_text(values[companion.p]),
-        n="" if n is None else f"{n} {companion.unit}",
+        n="" if n is None else _counted(n, companion.unit),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analysis.plots.style import Picture, draw, label, line_of
+from analysis.plots.style import Picture, draw, label, line_of, short
 from analysis.typed import floats
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def _paint(figure: Figure, positive: dict[str, np.ndarray]) -> None:
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     axis.set_ylim(0, 104)
-    axis.legend(loc="upper left", frameon=False, handlelength=3.5, borderpad=0)
+    axis.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False, handlelength=3.5, borderpad=0
+    )
     axis.set_xlabel("active time, seconds (logarithmic axis)")
     axis.set_ylabel("trials decided by then, %")
 
@@ -88,6 +90,6 @@ def _line(axis: Axes, place: int, name: str, values: np.ndarray) -> None:
     shares = 100 * (places + 1) / len(values)
     axis.step(values[places], shares, where="post", color=colour, ls=dash, lw=1.8)
     median = float(np.median(values))
-    named = label(f"{name}: median {median:.1f} s", 28)
+    named = label(f"{short(name)}: median {median:.1f} s", 28)
     axis.plot([median], [50], marker, color=colour, ls=dash, lw=1.8, markersize=8, label=named)
     axis.axvline(median, ymax=50 / 104, color=colour, ls=dash, lw=0.9)

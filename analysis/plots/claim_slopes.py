@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.contrast import Contrast
-from analysis.plots.style import ACCENT, BAD, INK, MUTED, Picture, draw, label
+from analysis.plots.style import ACCENT, BAD, INK, MUTED, Picture, draw, label, short
 from analysis.typed import floats
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def _paint(
     figure: Figure, claims: pd.DataFrame, contrast: Contrast, panels: list[tuple[str, str]]
 ) -> None:
     axes = figure.subplots(len(panels), 1, height_ratios=[1.3, 1])
+    contrast = Contrast(short(contrast.first), short(contrast.second))
     for axis, (column, what) in zip(axes, panels, strict=True):
         _panel(axis, _pairs(claims, column), what)
         axis.set_title(label(_words(claims, column, what, contrast), 52))

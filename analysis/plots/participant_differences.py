@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.comparison.contrast import Contrast
-from analysis.plots.style import ACCENT, BAD, LINE, MUTED, Picture, draw, label
+from analysis.plots.style import ACCENT, BAD, LINE, MUTED, Picture, draw, label, short
 from analysis.typed import floats
 
 if TYPE_CHECKING:
@@ -104,13 +104,13 @@ def _paint(
         _overall(axis, two_way.get(column), scale, len(order))
         axis.set_xlabel(what)
     if len(order) <= NAMED:
-        axes[0].set_yticks(range(len(order)), [label(name, 20) for name in order.index])
+        axes[0].set_yticks(range(len(order)), [label(short(name), 20) for name in order.index])
     else:
         axes[0].set_yticks([])
         axes[0].set_ylabel(f"{len(order)} participants")
     has_interval = any(two_way.get(column) for column, *_ in _PANELS)
     below = "\nbelow, the overall 95 % interval" if has_interval else ""
-    title = label(f"{contrast.first} minus {contrast.second}")
+    title = label(f"{short(contrast.first)} minus {short(contrast.second)}")
     figure.suptitle(f"{title}{below}", fontsize="medium", ha="left", x=0.01)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from analysis.plots.style import ACCENT, INK, PAPER, Picture, draw, label
+from analysis.plots.style import ACCENT, INK, PAPER, Picture, draw, label, short
 from analysis.typed import floats
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _paint(
 def _panel(axis: Axes, trials: pd.DataFrame, condition: str, word: str, last: int) -> None:
     """Bars of sentences read and the line of sentences required, for one condition."""
     if trials.empty:
-        axis.set_title(label(f"{condition}: no trials"))
+        axis.set_title(label(f"{short(condition)}: no trials"))
         return
     read, required = floats(trials["n_read"]), floats(trials["gold_min_size"])
     places = np.arange(1, last + 1)
@@ -145,4 +145,4 @@ def _panel(axis: Axes, trials: pd.DataFrame, condition: str, word: str, last: in
         markeredgewidth=1,
     )
     means = f"bars {word}, mean {read.mean():.2f}; dots required, mean {required.mean():.2f}"
-    axis.set_title(f"{label(f'{condition} (n = {len(trials)})', 52)}\n{means}")
+    axis.set_title(f"{label(f'{short(condition)} (n = {len(trials)})', 52)}\n{means}")

@@ -122,6 +122,14 @@ def label(text: str, width: int = 52) -> str:
     return "\n".join(textwrap.wrap(clean, width)) or clean
 
 
+def short(name: str, most: int = 40) -> str:
+    """A study's own name for a figure, a long one without its middle; captions have it whole."""
+    if len(name) <= most:
+        return name
+    end = most // 3
+    return f"{name[: most - end - 1]}…{name[-end:]}"
+
+
 def line_of(place: int) -> tuple[str, Any, str]:
     """Colour, dash and marker of the condition at ``place``."""
     return LINES[place % len(LINES)]

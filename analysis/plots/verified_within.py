@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analysis.plots.style import ACCENT, BAD, Picture, draw, label
+from analysis.plots.style import ACCENT, BAD, Picture, draw, label, short
 from analysis.typed import floats
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _paint(figure: Figure, data: pd.DataFrame, conditions: Sequence[str], last: 
     axes = figure.subplots(len(conditions), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axis, condition in zip(axes, conditions, strict=True):
         rows = data[(data["Condition"] == condition).to_numpy()]
-        axis.set_title(label(f"{condition} (n = {rows['Trials'].iloc[0]})"))
+        axis.set_title(label(f"{short(condition)} (n = {rows['Trials'].iloc[0]})"))
         _panel(axis, rows)
     axes[-1].set_xticks(range(1, last + 1))
     axes[-1].set_ylim(0, 104)

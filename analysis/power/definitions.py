@@ -4,15 +4,17 @@ from __future__ import annotations
 
 #: What every number of a cell is.
 DEFINITIONS = {
-    "power_success_two_way": "success differs by the primary test (4.1), two-sided .05",
-    "noninferior_two_way": "the lower 95 % limit (4.1) of the success difference is above -margin",
+    "power_success_two_way": "success differs by the primary test (two-way clustered), "
+    "two-sided .05",
+    "noninferior_two_way": "the lower 95 % limit (two-way clustered) of the success difference "
+    "is above -margin",
     "power_success_participants": "success differs by the t test paired over participants",
     "noninferior_participants": "non-inferior by the t test paired over participants",
     "power_success_claims": "success differs by the t test paired over claims; a warning only, "
     "since it takes the participants for everybody",
     "noninferior_claims": "non-inferior by the t test paired over claims; a warning only",
-    "power_fewer_read_two_way": "the upper 95 % limit (4.1) of the difference in sentences is "
-    "below 0",
+    "power_fewer_read_two_way": "the upper 95 % limit (two-way clustered) of the difference in "
+    "sentences is below 0",
     "power_fewer_read_claims": "the same by the t test paired over claims",
     "success_rate_first": "success rate of the first condition",
     "success_rate_second": "success rate of the second condition",

@@ -18,6 +18,7 @@ from analysis.inclusion import exclusion_reasons
 from analysis.load import Tables
 from analysis.power.assumptions import Shares
 from analysis.power.spreads import spreads
+from analysis.readers import kind_counts, nothing_counts_line, readers_text
 from analysis.typed import floats
 
 #: A simulated reader who stops less often would go on for hundreds of sentences.
@@ -40,6 +41,10 @@ def pilot_values(
     names = _names(tables, contrast, source)
     scored = scored_trials(tables)
     reasons = exclusion_reasons(scored, include_simulated=include_simulated, include_pilot=True)
+    if nothing := nothing_counts_line(
+        {"run_kinds": kind_counts(scored, reasons.isin(["", "superseded"]))}
+    ):
+        raise BadTable(f"{source}: {nothing}")
     trials = Contrast(*names).trials_of(scored[reasons == ""])
     scorable = trials[trials["scorable"].to_numpy(dtype=bool)]
     absent = [name for name in names if not (scorable["condition"] == name).any()]
@@ -82,9 +87,9 @@ def _names(tables: Tables, contrast: tuple[str, str] | None, source: str) -> tup
 
 
 def _summary(trials: pd.DataFrame, source: str) -> str:
-    people, claims = trials["participant_id"].nunique(), trials["claim_id"].nunique()
+    claims = trials["claim_id"].nunique()
     return (
-        f"{source}: {people} participants, {claims} claims, {len(trials)} trials. A pilot's rates "
+        f"{source}: {readers_text(trials)}, {claims} claims, {len(trials)} trials. A pilot's rates "
         "are uncertain; look at the power for less favourable ones too."
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +12,7 @@ from tqdm import tqdm
 from analysis.document import to_json
 from analysis.errors import BadTable
 from analysis.load import Tables, read_export
+from analysis.readers import nothing_counts_line
 from analysis.report.content import Content, content_of
 from analysis.report.data import ReportData, report_data
 from analysis.report.formats import neutral, to_csv, to_latex, to_markdown
@@ -31,7 +32,11 @@ _FOLDERS = {
 
 
 def build_report(
-    exports: Sequence[Path], out_dir: Path, *, include_simulated: bool = False
+    exports: Sequence[Path],
+    out_dir: Path,
+    *,
+    include_simulated: bool = False,
+    warn: Callable[[str], None] | None = None,
 ) -> Path:
     """Write a study's report into ``out_dir`` and return the path of its page.
 
@@ -40,13 +45,18 @@ def build_report(
     breakdown in ``tables/``, every figure as ``.svg`` and ``.png`` in ``figures/``. The same
     exports give the same bytes. The page comes last: where it is, the report is whole. Several
     exports are pooled and shown one by one as well. Raises BadTable for a bad export, and for
-    exports that cannot be pooled; nothing is written then.
+    exports that cannot be pooled; nothing is written then. ``warn`` is given a line for every
+    export of which no trial counts, since all are simulated or pilot runs.
     """
     if not exports:
         raise BadTable("no export given; name at least one EXPORT.zip")
     bar = tqdm(exports, desc="reading exports", disable=not sys.stderr.isatty())
     tables = [read_export(path) for path in bar]
-    files = report_files([path.stem for path in exports], tables, include_simulated)
+    data = report_data([path.stem for path in exports], tables, include_simulated)
+    for source in data.sources if warn else ():
+        if warn and (nothing := nothing_counts_line(source.document)):
+            warn(f"{source.label}: {nothing}")
+    files = _files(data)
     try:
         return _write(files, out_dir)
     except OSError as error:
@@ -75,7 +85,10 @@ def report_files(
     names: Sequence[str], exports: Sequence[Tables], include_simulated: bool = False
 ) -> dict[str, bytes]:
     """The report's files by name, without folders (see ``build_report``)."""
-    data = report_data(names, exports, include_simulated)
+    return _files(report_data(names, exports, include_simulated))
+
+
+def _files(data: ReportData) -> dict[str, bytes]:
     content = content_of(data)
     texts = {
         PAGE: report_page(data, content),

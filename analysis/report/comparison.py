@@ -33,7 +33,13 @@ _NOTE = (
     "geometric means. The standard error is the largest of those clustered by participant and "
     "claim, by participant, and by claim; t with the smaller number of clusters less one as "
     "degrees of freedom. p (Holm) is adjusted over the family; every other p in the report is "
-    "exploratory and unadjusted."
+    "exploratory and unadjusted. n: trials of both conditions; participants; claims."
+)
+
+
+_SETS_NOTE = (
+    "The design set has one participant a place of the schedule and is primary. The available set "
+    "has the trials of others who held the same place as well (superseded in the design set)."
 )
 
 
@@ -62,6 +68,7 @@ def comparison_table(document: Mapping[str, Any], contrast: Contrast) -> Table:
         f"p (Holm, {len(adjusted)} tests)",
         "SE",
         "df",
+        "n",
     ]
     return make_table("comparison", f"Comparison: {contrast.name}", headings, rows, _NOTE)
 
@@ -78,7 +85,7 @@ def _row(
     values = [_value(document, side, measure.key) for side in (contrast.first, contrast.second)]
     if not found or found.get("difference") is None:
         reason = reason_of(document, f"{BLOCK}.two_way.{measure.key}", found)
-        return [label, *values, reason, "", "", "", "", ""]
+        return [label, *values, reason, "", "", "", "", "", _n(document, contrast, measure, found)]
     key = measure.key
     spread = found.get("se_used")
     limits = found.get("ci95")
@@ -91,7 +98,22 @@ def _row(
         p_text(adjusted),
         "" if spread is None else _spread(key, spread),
         "" if found.get("df") is None else str(found["df"]),
+        _n(document, contrast, measure, found),
     ]
+
+
+def _n(
+    document: Mapping[str, Any],
+    contrast: Contrast,
+    measure: Compared,
+    found: Mapping[str, Any] | None,
+) -> str:
+    """What a difference rests on: ``100 + 100; 5; 100``, trials by condition, people, claims."""
+    if not found or found.get("n_claims") is None:
+        return ""
+    name = "n_scorable" if measure.scorable_only else "n_trials"
+    sides = [document["design_set"][side][name] for side in (contrast.first, contrast.second)]
+    return f"{sides[0]} + {sides[1]}; {found['n_participants']}; {found['n_claims']}"
 
 
 def _spread(key: str, se: float) -> str:
@@ -126,7 +148,7 @@ def set_table(document: Mapping[str, Any], contrast: Contrast) -> Table | None:
     ]
     headings = ["Measure", "Set", "Difference", "95 % interval", "p"]
     title = f"{contrast.name} in both sets"
-    return make_table("comparison_sets", title, headings, rows, texts=(1,))
+    return make_table("comparison_sets", title, headings, rows, _SETS_NOTE, texts=(1,))
 
 
 def contrasts_table(document: Mapping[str, Any]) -> Table | None:
@@ -190,6 +212,9 @@ def omnibus_table(document: Mapping[str, Any]) -> Table | None:
             shown = [number(found[statistic], 3), found["df"], p_text(found["p"])]
             rows.append([label, title, *shown, found["n_claims"]])
     headings = ["Measure", "Test over claims", "Statistic", "df", "p", "Claims"]
-    note = "Exploratory, unadjusted; over the claims that have every condition."
+    note = (
+        "Exploratory, unadjusted; over the claims that have every condition, for Cochran's Q "
+        "exactly once."
+    )
     title = "All conditions at once"
     return make_table("omnibus", title, headings, rows, note, (1,)) if rows else None

@@ -47,6 +47,11 @@ class Source:
         """The scored trials of the available set."""
         return self.scored[self.reasons.isin(["", "superseded"]).to_numpy()]
 
+    @property
+    def counted_kinds(self) -> pd.DataFrame:
+        """The scored trials of the kinds of run that count, whatever else keeps a trial out."""
+        return self.scored[~self.reasons.isin(["simulated", "pilot"]).to_numpy()]
+
 
 @dataclass(frozen=True)
 class ReportData:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from analysis.report.table import Table
 
@@ -36,6 +37,22 @@ _LATEX = {
 }
 #: Longer cells do not fit on one line beside others.
 _LONG = 40
+_LONG_NAME = 36
+#: Cells of more characters than this in a row fill a line of footnotesize.
+_WIDE = 70
+_UNDEFINED = "not defined"
+#: Between n/a and its mark; no text of a table holds it, since it is a control character.
+_MARK = "\x00"
+_IN_WORDS = {
+    "Over-read (over_read_msr)": r"Over-read past the first sufficient prefix (over\_read\_msr)",
+    "Over-read (over_read_min)": r"Over-read the smallest gold set (over\_read\_min)",
+    "Over-read (over_read_msr), points": (
+        r"Over-read past the first sufficient prefix (over\_read\_msr), points"
+    ),
+    "Over-read (over_read_msr) where a gold set was available": (
+        r"Over-read past the first sufficient prefix (over\_read\_msr), gold set available"
+    ),
+}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&!])")
 _BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -60,18 +77,25 @@ def to_latex(table: Table) -> str:
     r"""A ``table`` environment with booktabs rules; needs ``\usepackage{booktabs}`` alone.
 
     Columns of words, and of long cells, wrap in a share of the line, the others are set flush
-    right.
+    right. A cell that is not defined is n/a with a mark, and the note says why. A table whose
+    columns are wide is set smaller, and goes over both columns of a page that has two.
     """
+    table, reasons = _without_reasons(table)
     places = range(1, len(table.headings))
     wrapped = {n for n in places if n in table.texts or _longest(table, n) > _LONG}
     width = f"p{{{0.6 / max(len(wrapped), 1):.2f}\\linewidth}}"
-    columns = "l" + "".join(width if place in wrapped else "r" for place in places)
+    columns = "".join(width if place in wrapped else "r" for place in places)
+    first = "p{0.28\\linewidth}" if _longest(table, 0) > _LONG_NAME else "l"
+    flush = [_longest(table, n) for n in places if n not in wrapped]
+    is_wide = bool(wrapped) or sum(flush) > _WIDE
     lines = [
-        r"\begin{table}",
-        r"\centering\footnotesize",
+        r"% Needs \usepackage{booktabs} in the preamble.",
+        rf"\begin{{table{'*' * is_wide}}}",
+        r"\centering"
+        + (r"\scriptsize\setlength{\tabcolsep}{4pt}" if is_wide else r"\footnotesize"),
         f"\\caption{{{latex_text(table.title)}}}",
         f"\\label{{tab:{table.name.replace('_', '-')}}}",
-        f"\\begin{{tabular}}{{{columns}}}",
+        f"\\begin{{tabular}}{{{first}{columns}}}",
         r"\toprule",
         _latex_row(table.headings),
         r"\midrule",
@@ -82,9 +106,32 @@ def to_latex(table: Table) -> str:
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    if table.note:
-        lines.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{{latex_text(table.note)}}}")
-    return "\n".join([*lines, r"\end{table}"]) + "\n"
+    notes = [latex_text(table.note)] if table.note else []
+    notes += [f"n/a\\textsuperscript{{{mark}}} {latex_text(why)}." for mark, why in reasons.items()]
+    if notes:
+        lines.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{{' '.join(notes)}}}")
+    return "\n".join([*lines, rf"\end{{table{'*' * is_wide}}}"]) + "\n"
+
+
+def _without_reasons(table: Table) -> tuple[Table, dict[str, str]]:
+    """The table with n/a and a mark for every cell not defined, and the reason of each mark."""
+    marks: dict[str, str] = {}
+    rows = []
+    for row in table.rows:
+        cells = [row[0]]
+        for place, cell in enumerate(row[1:], start=1):
+            is_reason = cell.startswith(_UNDEFINED) and place not in table.texts
+            if is_reason:
+                mark = marks.setdefault(cell, _mark(len(marks)))
+                cell = f"n/a{_MARK}{mark}"
+            cells.append(cell)
+        rows.append(tuple(cells))
+    return replace(table, rows=tuple(rows)), {mark: why for why, mark in marks.items()}
+
+
+def _mark(place: int) -> str:
+    """a, b, … z, aa, ab, …"""
+    return (_mark(place // 26 - 1) if place > 25 else "") + chr(ord("a") + place % 26)
 
 
 def _longest(table: Table, place: int) -> int:
@@ -93,9 +140,16 @@ def _longest(table: Table, place: int) -> int:
 
 def _latex_row(cells: Sequence[str]) -> str:
     # A row that begins with a bracket would be read as the option of the row break before it.
-    texts = [latex_text(cell) for cell in cells]
+    texts = [_latex_cell(cell) for cell in cells]
+    texts[0] = _IN_WORDS.get(cells[0], texts[0])
     texts[0] = f"{{}}{texts[0]}" if texts[0].startswith(("[", "*")) else texts[0]
     return " & ".join(texts) + r" \\"
+
+
+def _latex_cell(cell: str) -> str:
+    """A cell; the mark of what is not defined is raised."""
+    text, mark, sign = cell.partition(_MARK)
+    return latex_text(text) + (f"\\textsuperscript{{{sign}}}" if mark else "")
 
 
 def latex_text(text: str) -> str:

@@ -29,7 +29,11 @@ table,summary,svg text,nav,.note,figcaption{font-family:system-ui,-apple-system,
 sans-serif!important}
 nav{font-size:.95rem;margin:1rem 0}nav ul{list-style:none;padding:0;margin:0;display:flex;
 flex-wrap:wrap;gap:.25rem 1rem}nav a{display:inline-block;padding:.25rem 0}
-.scroll{overflow-x:auto;border-bottom:1px solid var(--line)}
+.scroll{overflow-x:auto;width:fit-content;max-width:100%;border-bottom:1px solid var(--line);
+background:linear-gradient(to right,var(--paper) 40%,transparent) left/2rem 100% no-repeat local,
+linear-gradient(to left,var(--paper) 40%,transparent) right/2rem 100% no-repeat local,
+linear-gradient(to right,var(--line),transparent) left/.75rem 100% no-repeat scroll,
+linear-gradient(to left,var(--line),transparent) right/.75rem 100% no-repeat scroll}
 table{border-collapse:collapse;font-size:.9rem;line-height:1.4;
 font-variant-numeric:tabular-nums}
 th,td{padding:.25rem 1rem .25rem 0;border-bottom:1px solid var(--line);text-align:right;
@@ -57,7 +61,7 @@ figure svg{display:block;width:100%;max-width:34rem;height:auto}
 figcaption{font-size:.9rem;line-height:1.45;color:var(--muted);max-width:66ch}
 figcaption b{color:var(--ink)}
 @media (max-width:40rem){main{padding:1.5rem 1rem 3rem}h1{font-size:1.5rem}
-tbody th{max-width:38vw}th,td{padding-right:.75rem}}
+tbody th{max-width:38vw}th,td{padding-right:.75rem;text-align:left}}
 @media print{@page{margin:15mm}:root{--paper:#FFFFFF;--surface:#FFFFFF;--ink:#000000}
 main{max-width:none;padding:0}nav,section>details:not([open]),figure details:not([open])
 {display:none}th details p{display:none}th summary{list-style:none}

@@ -7,9 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.readers import people_of, readers_text
 from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.data import ReportData
 from analysis.report.methods import few_people
+from analysis.report.people import by_kind
 from analysis.report.words import counted, listed, number, reason_of
 
 #: Below so many participants only large differences are found (statistics.md 5).
@@ -42,8 +44,8 @@ def _people(data: ReportData) -> Iterator[str]:
     n = data.design_set["participant_id"].nunique()
     if n < FEW_PEOPLE:
         yield (
-            f"The design set has {counted(n, 'participant')}; fewer than {FEW_PEOPLE} find only "
-            "large differences, and a difference that is not significant says little."
+            f"The design set has {readers_text(data.design_set)}; fewer than {FEW_PEOPLE} find "
+            "only large differences, and a difference that is not significant says little."
         )
     yield few_people(inference_of(data.document))
 
@@ -87,13 +89,14 @@ def _listed(values: Mapping[str, float], digits: int) -> str:
 def _losses(data: ReportData) -> Iterator[str]:
     """People and trials that are missing, by condition where they have one."""
     for status, words in (("dropped_out", "dropped out"), ("excluded", "excluded")):
-        n = sum(_count(source.scored, status) for source in data.sources)
-        everybody = sum(source.scored["participant_id"].nunique() for source in data.sources)
-        if n:
-            yield f"{n} of {counted(everybody, 'participant')} {words}; who stays may differ."
+        for kind, trials in by_kind(pd.concat([s.counted_kinds for s in data.sources])):
+            n, everybody = _count(trials, status), trials["participant_id"].nunique()
+            if n:
+                yield f"{n} of {people_of(kind, everybody)} {words}; who stays may differ."
     withdrawn = data.document["excluded"]["withdrawn"]
     if withdrawn:
-        yield f"{counted(withdrawn, 'trial')} were withdrawn by those who made them."
+        were = "was" if withdrawn == 1 else "were"
+        yield f"{counted(withdrawn, 'trial')} {were} withdrawn by those who made them."
     for reason in ("incomplete", "void"):
         if data.document["excluded"][reason]:
             yield _lost_trials(data, reason)
@@ -122,7 +125,10 @@ def _scoring(data: ReportData) -> Iterator[str]:
         )
     if data.include_simulated and data.design_set["simulated"].any():
         n = int(data.design_set["simulated"].sum())
-        yield f"{counted(n, 'trial')} of the design set were made by simulated readers, not people."
+        were = "was" if n == 1 else "were"
+        yield (
+            f"{counted(n, 'trial')} of the design set {were} made by simulated readers, not people."
+        )
 
 
 def _times(data: ReportData) -> Iterator[str]:
@@ -150,7 +156,8 @@ def _models(document: Mapping[str, Any]) -> Iterator[str]:
         found = block.get(key)
         if key not in block or (isinstance(found, Mapping) and _has_estimate(found)):
             continue
-        yield f"The {name} gives no estimate: {reason_of(document, f'{BLOCK}.{key}', found)}."
+        reason = reason_of(document, f"{BLOCK}.{key}", found).rstrip(".")
+        yield f"The {name} gives no estimate: {reason}."
 
 
 def _has_estimate(found: Mapping[str, Any]) -> bool:

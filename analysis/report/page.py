@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from analysis.readers import opening_lines
 from analysis.report.comparison import inference_of
 from analysis.report.content import Content
 from analysis.report.data import ReportData
@@ -62,11 +63,13 @@ def _head(data: ReportData, title: str) -> list[str]:
     names = [str(source.study.get("title") or "") for source in data.sources]
     return [
         f"<h1>{escape(title)}</h1>",
-        paragraph("; ".join(name for name in names if name)),
+        *[paragraph(line, "notice") for line in opening_lines(document)],
+        paragraph("; ".join(dict.fromkeys(name for name in names if name))),
         paragraph(
             f"{document['rows']} trials in {', '.join(s.label for s in data.sources)}; "
             f"{document['n_design_set']} in the design set (primary), "
-            f"{document['n_available_set']} in the available set.",
+            f"{document['n_available_set']} in the available set, which adds the trials of people "
+            "whose place in the design another person holds (superseded).",
             "muted",
         ),
         *[paragraph(notice, "notice") for notice in document["notices"]],

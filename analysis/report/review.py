@@ -17,6 +17,18 @@ _ITEMS_NOTE = (
     "Claims whose readers make one doubt the label or the gold sets; every claim stays in the "
     "measures. Counts are of the design set."
 )
+_POOLED = (
+    " Over all exports: a claim that several of them hold, with the same id, label and gold sets, "
+    "is one claim."
+)
+_HABITS = {
+    "n_trials": "trials",
+    "fast_share": "too fast",
+    "top_decision": "most frequent answer",
+    "n_top_decision": "times",
+    "hidden_share": "time hidden",
+    "attention_pass_rate": "attention passed",
+}
 _PEOPLE_NOTE = (
     "Participants whose habits put their answers in doubt; listed, never left out. Whom to exclude "
     "is for the rule that was fixed beforehand."
@@ -27,30 +39,46 @@ def review_tables(data: ReportData) -> Iterator[Table]:
     """The tables of the section on items and response quality; empty where nothing is listed."""
     items = item_review(data.design_set)
     yield _listed("review_items", "Claims to look at", items, _ITEMS_NOTE, "claim_id")
-    people = pd.concat(
+    people = _in_words(_people(data))
+    yield _listed("quality_people", "Participants to look at", people, _PEOPLE_NOTE, "participant")
+    yield _agreement(data)
+
+
+def _people(data: ReportData) -> pd.DataFrame:
+    """The habits of everybody, export by export."""
+    return pd.concat(
         [
             quality_flags(source.scored, include_simulated=data.include_simulated)
             for source in data.sources
         ],
         ignore_index=True,
     )
-    yield _listed(
-        "quality_people", "Participants to look at", people, _PEOPLE_NOTE, "participant_id"
+
+
+def _in_words(people: pd.DataFrame) -> pd.DataFrame:
+    """What a reader needs of the habits, shares in per cent, under names in words."""
+    shown = people[["participant_id", "reason", *_HABITS]].rename(
+        columns={"participant_id": "participant", **_HABITS}
     )
-    yield _agreement(data)
+    for name, column in _HABITS.items():
+        if name.endswith(("_share", "_rate")):
+            shown[column] = ["" if x != x else f"{100 * x:.0f} %" for x in people[name]]
+    return shown
 
 
 def _listed(name: str, title: str, frame: pd.DataFrame, note: str, key: str) -> Table:
     """The rows that have a reason, which stands behind their name."""
     doubtful = frame[(frame["reason"] != "").to_numpy()]
     others = [column for column in frame.columns if column not in (key, "reason")]
-    words = ("reason", "gold_label", "top_decision")
+    words = ("reason", "gold_label", "top_decision", "most frequent answer")
     return frame_table(name, title, doubtful[[key, "reason", *others]], note, words)
 
 
 def _agreement(data: ReportData) -> Table:
     """Agreement of those who judged the same claim under the same condition."""
-    found = agreement_of_trials(data.design_set, seed=data.settings.planned.seed)
+    found = agreement_of_trials(
+        data.design_set, seed=data.settings.planned.seed, across_studies=data.is_pooled
+    )
     rows = []
     for condition, block in found["conditions"].items():
         alpha = block["alpha_nominal"]
@@ -78,7 +106,7 @@ def _agreement(data: ReportData) -> Table:
     ]
     note = (
         "Nominal alpha of decisions over claims, can't decide a decision like any other; "
-        f"interval by a bootstrap over claims, {found['draws']} draws."
+        f"interval by a bootstrap over claims, {found['draws']:,} draws.{_POOLED * data.is_pooled}"
     )
     return make_table("agreement", "Agreement on replicated claims", headings, rows, note)
 

@@ -11,7 +11,7 @@ from analysis.comparison.compared import FAMILY
 from analysis.errors import name_ids
 from analysis.report.comparison import inference_of
 from analysis.report.data import Source
-from analysis.report.finding import NOT_FIXED, UNCHECKED, Finding, judged
+from analysis.report.finding import KEPT, NOT_FIXED, UNCHECKED, Finding, judged
 from analysis.report.words import counted, listed
 
 #: The default rule: who passes fewer than this share of the attention checks is excluded.
@@ -32,6 +32,7 @@ READ_KEYS = frozenset(
         "response_options",
     }
 )
+_KEYS = {m.key for m in FAMILY}
 _FAMILY_NAMES = {name: m.key for m in FAMILY for name in (m.column, m.key)}
 
 
@@ -43,10 +44,10 @@ def exclusion(source: Source) -> Finding:
     """
     rule = source.settings.preregistered.get("exclusion_rule")
     least = _least_rate(rule)
-    excluded = _people(source.scored, "excluded")
+    excluded = _people(source.counted_kinds, "excluded")
     if rule is None and not excluded:
         return Finding("Exclusion rule", "none", "nobody was excluded", NOT_FIXED)
-    rates = _pass_rates(source.scored)
+    rates = _pass_rates(source.counted_kinds)
     failed = sorted(p for p, r in rates.items() if r < least and p in _counted(source))
     passed = sorted(p for p in excluded if rates.get(p, 0.0) >= least)
     unknown = sorted(p for p in excluded if p not in rates)
@@ -66,9 +67,9 @@ def exclusion(source: Source) -> Finding:
     if rule is not None and unknown:
         deviations.append(f"Excluded without having met an attention check: {name_ids(unknown)}.")
     if not rates and not excluded:
-        return Finding("Exclusion rule", _shown(rule), "there were no attention checks", UNCHECKED)
+        return Finding("Exclusion rule", shown(rule), "there were no attention checks", UNCHECKED)
     kept = f"{_count(excluded)} excluded, everybody who counts passed {100 * least:g} % or more"
-    return judged("Exclusion rule", _shown(rule), deviations, kept)
+    return judged("Exclusion rule", shown(rule), deviations, kept)
 
 
 def _least_rate(rule: Any) -> float:
@@ -128,8 +129,8 @@ def reference(source: Source) -> Finding:
         deviations.append(f"The report compares {used}, not {stated}.")
     if wanted is not None and (contrast is None or contrast.second != wanted):
         deviations.append(f"The report compares {used}; the reference fixed was {wanted}.")
-    shown = "; ".join(_shown(value) for value in (wanted, stated) if value is not None)
-    return judged("Reference and contrast", shown, deviations, f"the report compares {used}")
+    fixed_text = "; ".join(shown(value) for value in (wanted, stated) if value is not None)
+    return judged("Reference and contrast", fixed_text, deviations, f"the report compares {used}")
 
 
 def margin(source: Source) -> Finding:
@@ -145,7 +146,7 @@ def margin(source: Source) -> Finding:
     # Compared as they are: a whole number of many digits is no float.
     same = isinstance(stated, int | float) and stated == value
     deviations = [] if same else [f"The report uses {value}."]
-    return judged("Non-inferiority margin", _shown(stated), deviations, f"the report uses {value}")
+    return judged("Non-inferiority margin", shown(stated), deviations, f"the report uses {value}")
 
 
 def family(source: Source) -> Finding:
@@ -154,11 +155,12 @@ def family(source: Source) -> Finding:
     holm = inference_of(source.document).get("holm") or {}
     used = [m.key for m in FAMILY if m.key in (holm.get("family") or {})]
     if not used:
-        return Finding("Family of tests", _shown(wanted), "nothing was compared", UNCHECKED)
+        return Finding("Family of tests", shown(wanted), "nothing was compared", UNCHECKED)
     if wanted is None:
         return Finding("Family of tests", "none", f"adjusted over {listed(used)}", NOT_FIXED)
     names = [str(name) for name in wanted] if isinstance(wanted, list) else [str(wanted)]
     keys = {_FAMILY_NAMES.get(name, name) for name in names}
+    stated = ", ".join([m.key for m in FAMILY if m.key in keys] + sorted(keys - _KEYS))
     deviations = []
     if keys - set(used):
         deviations.append(f"Not tested: {listed(sorted(keys - set(used)))}.")
@@ -167,7 +169,7 @@ def family(source: Source) -> Finding:
     untested = [key for key in used if holm["family"][key] is None]
     if untested:
         deviations.append(f"No p could be worked out for {listed(untested)}.")
-    return judged("Family of tests", _shown(wanted), deviations, f"adjusted over {listed(used)}")
+    return judged("Family of tests", stated, deviations, f"adjusted over {listed(used)}")
 
 
 def offered(source: Source) -> Finding:
@@ -177,27 +179,32 @@ def offered(source: Source) -> Finding:
     now = {"conditions": settings.conditions, "response_options": settings.response_options}
     stated = {key: fixed[key] for key in now if isinstance(fixed.get(key), list)}
     if not stated:
+        if source.study.get("frozen") and source.study.get("opened_at"):
+            opened = source.study["opened_at"]
+            frozen = f"conditions, claims, rankings and schedule, when the study opened ({opened})"
+            return Finding("Conditions and options", frozen, listed(settings.conditions), KEPT)
         return Finding("Conditions and options", "none", listed(settings.conditions), NOT_FIXED)
     deviations = [
         f"{key}: now {listed(now[key])}."
         for key, value in stated.items()
         if sorted(map(str, value)) != sorted(now[key])
     ]
-    shown = "; ".join(_shown(value) for value in stated.values())
-    return judged("Conditions and options", shown, deviations, "the same")
+    fixed_text = "; ".join(shown(value) for value in stated.values())
+    return judged("Conditions and options", fixed_text, deviations, "the same")
 
 
 def others(source: Source) -> list[Finding]:
     """What else was fixed: shown, and not judged by a program."""
     fixed = source.settings.preregistered
     return [
-        Finding(key, _shown(value), "for readers to judge", UNCHECKED)
+        Finding(key, shown(value), "for readers to judge", UNCHECKED)
         for key, value in sorted(fixed.items())
         if key not in READ_KEYS
     ]
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A pre-registered value as text; ``none`` for none."""
     if value is None:
         return "none"
     if isinstance(value, list):

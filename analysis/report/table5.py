@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.definitions import BY_NAME, SCORABLE
 from analysis.measures import wilson
+from analysis.readers import opening_lines
 from analysis.report.table import Table, make_table
 from analysis.report.words import number
 
@@ -18,6 +19,9 @@ CAPTION = (
     "one person or claim are alike. All-at-once conditions show every sentence, so their counts "
     "say what was shown, not what was read."
 )
+
+
+_AT_ONCE = "not defined, because all sentences were shown at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,21 @@ _ROWS: tuple[tuple[str, str, str, bool], ...] = (
 )
 
 
+#: Labels that say by themselves what they are, without the row above.
+LABELS: dict[str, str] = {key: label for key, label, _, _ in _ROWS} | {
+    "n_gave_up": "Gave up with sentences left",
+    "mean_ranker_excess": "Ranker excess",
+    "mean_reader_excess": "Reader excess",
+    "system_insufficient_rate": "No gold set available at all",
+    "decided_insufficient_rate": "A label chosen while insufficient",
+    "under_read_rate": "A label chosen while insufficient, sentences left (under-read)",
+    "lucky_share_of_successes": "Lucky, share of the successes",
+    "geomean_active_s": "Active time, geometric mean",
+    "mean_active_s": "Active time, mean",
+    "pooled_time_per_sentence_s": "Time a sentence, pooled: all time over all sentences",
+}
+
+
 def table5(document: Mapping[str, Any], block: str = "design_set") -> list[TableRow]:
     """Rows of the table for ``design_set`` or ``available_set`` of a measure document.
 
@@ -124,7 +143,8 @@ def _cell(document: Mapping[str, Any], block: str, condition: str, key: str, kin
     if kind == "count":
         return str(value)
     if kind == "gave_up":
-        return f"{value}/{values['n_undecided']}" if values["n_undecided"] else "0"
+        at_once = document["interfaces"][condition] == "all_at_once"
+        return _AT_ONCE if at_once else f"{value}/{values['n_undecided']}"
     if kind == "rate":
         total = values["n_scorable"] if BY_NAME[key].denominator == SCORABLE else n
         return rate_text(round(value * total), total)
@@ -155,6 +175,6 @@ def table5_table(document: Mapping[str, Any], block: str = "design_set") -> Tabl
         f"Measures by condition, {names[block]}",
         headings,
         [[row.label, *row.cells] for row in rows],
-        CAPTION,
+        " ".join([*opening_lines(document), CAPTION]),
     )
     return replace(table, parts=frozenset(n for n, row in enumerate(rows) if row.is_part))

@@ -12,11 +12,17 @@ import pandas as pd
 from analysis.definitions import BY_NAME, MEASURES
 from analysis.document import measures_of
 from analysis.inclusion import REASON_TEXTS
+from analysis.intervals import METHOD
 from analysis.report.table import Table, make_table
-from analysis.report.table5 import rate_text, table5, table5_headings
+from analysis.report.table5 import LABELS, rate_text, table5, table5_headings
 from analysis.report.words import interval, number
 
 _NOT_SCORED = "not defined, because none can be scored"
+_COUNTED = {
+    "real": "trials of participants that count",
+    "pilot": "trials of the study's own team that count",
+    "simulated": "trials of simulated readers that count, as was asked for",
+}
 _HEADLINES = (
     "n_trials",
     "success_rate",
@@ -47,13 +53,23 @@ def table5_csv(document: Mapping[str, Any], block: str = "design_set") -> Table:
 def excluded_table(document: Mapping[str, Any]) -> Table:
     """How many rows do not count, by reason."""
     total = sum(document["excluded"].values())
-    rows = [[reason, n, REASON_TEXTS[reason]] for reason, n in document["excluded"].items()]
+    rows = [[reason, str(n), REASON_TEXTS[reason]] for reason, n in document["excluded"].items()]
+    rows += counted_rows(document)
     note = (
         f"{total} of {document['rows']} rows are not in the design set. One reason a row, the "
-        "first that applies, in this order."
+        "first that applies, in this order. The rows 'counted' are in the available set."
     )
     headings = ["Reason", "Rows", "Meaning"]
     return make_table("excluded", "Rows that do not count", headings, rows, note, (2,))
+
+
+def counted_rows(document: Mapping[str, Any]) -> list[list[str]]:
+    """Rows for below the reasons: the trials that count, by kind of run."""
+    return [
+        [f"counted, {kind}", str(counts["counted"]), _COUNTED[kind]]
+        for kind, counts in document["run_kinds"].items()
+        if counts["counted"] or kind == "real"
+    ]
 
 
 def holders_table(document: Mapping[str, Any]) -> Table:
@@ -156,7 +172,7 @@ def _group_cells(m: Mapping[str, Any]) -> list[str]:
 def exports_table(singles: Mapping[str, Mapping[str, Any]], pooled: Mapping[str, Any]) -> Table:
     """The headline measures of every export, and pooled: the export as a factor."""
     rows = [
-        [label, row.label, *row.cells]
+        [label, LABELS[row.key], *row.cells]
         for label, single in [*singles.items(), ("pooled", pooled)]
         for row in table5(single)
         if row.key in _HEADLINES
@@ -207,9 +223,13 @@ def crossed_table(document: Mapping[str, Any]) -> Table | None:
     conditions = [c for c in document["conditions"] if c in intervals]
     names = [name for name in BY_NAME if any(name in intervals[c] for c in conditions)]
     rows = [
-        [name, *[_crossed_cell(document, found, c, name) for c in conditions]] for name in names
+        [LABELS.get(name, name), *[_crossed_cell(document, found, c, name) for c in conditions]]
+        for name in names
     ]
-    note = f"Design set; {found.get('method', 'crossed bootstrap')}; {found.get('B')} draws."
+    note = (
+        "Design set. Rates in per cent, times in seconds, the rest in sentences. "
+        f"{METHOD[0].upper()}{METHOD[1:]}; {found['B']:,} draws."
+    )
     title = "Intervals that allow for people and claims"
     headings = ["Measure", *conditions]
     return make_table("crossed_intervals", title, headings, rows, note) if rows else None
@@ -224,5 +244,8 @@ def _crossed_cell(
     if limits is None or value is None:
         return found.get("not_defined", {}).get(f"{condition}.{name}", "not defined")
     is_share = name.endswith("_rate") or "_share_" in name or name.startswith("sensitivity")
-    scale, unit = (100, " %") if is_share else (1, "")
-    return f"{number(scale * value, 2)}{unit} {interval(limits, scale, 2)}"
+    if is_share:
+        return f"{number(100 * value, 1)} % {interval(limits, 100, 1)}"
+    if name.endswith("_s"):
+        return f"{number(value, 1)} s {interval(limits, digits=1)}"
+    return f"{number(value)} {interval(limits)}"

@@ -27,7 +27,7 @@ def verdicts(document: Mapping[str, Any], contrast: Contrast) -> list[str]:
 def _not_worse(document: Mapping[str, Any], found: Mapping[str, Any], contrast: Contrast) -> str:
     if found.get("non_inferior") is None:
         reason = reason_of(document, "non_inferiority.non_inferior", found)
-        return f"Non-inferiority of success: {reason}."
+        return f"Non-inferiority of success: {reason.rstrip('.')}."
     margin, low = points(found["margin"]), points(found["success_lower95"])
     if found["non_inferior"]:
         return (
@@ -45,7 +45,7 @@ def _not_worse(document: Mapping[str, Any], found: Mapping[str, Any], contrast: 
 def _fewer(document: Mapping[str, Any], found: Mapping[str, Any], contrast: Contrast) -> str:
     if found.get("fewer_read") is None:
         reason = reason_of(document, "non_inferiority.fewer_read", found)
-        return f"Fewer sentences: {reason}."
+        return f"Fewer sentences: {reason.rstrip('.')}."
     high = number(found["read_upper95"])
     if found["fewer_read"]:
         return (

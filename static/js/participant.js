@@ -133,9 +133,79 @@
     if (event.target.closest?.("#decide")) showChoice();
   });
 
+  /* --- What was left out: said beside it and in the page's language, not by the browser -------- */
+  const describe = (field, fault) => {
+    const ids = (field.getAttribute("aria-describedby") ?? "").split(" ");
+    const others = ids.filter((id) => id && id !== fault.id);
+    const all = fault.textContent ? [...others, fault.id] : others;
+    if (all.length > 0) field.setAttribute("aria-describedby", all.join(" "));
+    else field.removeAttribute("aria-describedby");
+    if (field.type === "radio") return;
+    if (fault.textContent) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  };
+
+  const sayFault = (part, text) => {
+    const fault = part.querySelector(".fault");
+    if (!fault) return;
+    fault.textContent = text;
+    for (const field of part.querySelectorAll("input, textarea")) describe(field, fault);
+  };
+
+  document.addEventListener(
+    "submit",
+    (event) => {
+      /* What is sent again was complete. */
+      if ((unsaved && unsaved.state !== "failed") || !event.target.noValidate) return;
+      const parts = [...event.target.querySelectorAll("[data-missing]")];
+      const missing = parts.filter((part) => part.querySelector(":invalid"));
+      for (const part of missing) sayFault(part, part.dataset.missing);
+      if (missing.length === 0) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      missing[0].querySelector(":invalid").focus();
+      missing[0].scrollIntoView({ block: "nearest" });
+    },
+    true,
+  );
+
+  for (const change of ["input", "change"]) {
+    document.addEventListener(change, (event) => {
+      const part = event.target.closest("[data-missing]");
+      if (part && !part.querySelector(":invalid")) sayFault(part, "");
+    });
+  }
+
+  /* --- Copying an address -------------------------------------------------------------------- */
+  const copy = async (button) => {
+    const field = button.parentElement.querySelector("input");
+    const label = button.textContent;
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      button.textContent = texts.copied;
+    } catch {
+      button.textContent = texts.uncopied;
+    }
+    setTimeout(() => {
+      button.textContent = label;
+    }, 2000);
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("button[data-copy]");
+    if (button) copy(button);
+  });
+
+  /* The clipboard needs a secure address. */
+  const showCopyButtons = () => {
+    if (!navigator.clipboard) return;
+    for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = false;
+  };
+
   /* --- Requests ------------------------------------------------------------------------------
      What was sent stays here until the server has answered it: {form, sent, state, nFailed, timer,
-     held, line}. Its state is "sending", "waiting" (for the next try) or "failed" (for a press).
+     held, line, cause}. Its state is "sending", "waiting" (for the next try) or "failed" (for a press).
      A lost answer is asked for again with the same values, which the server stores once. */
   let unsaved = null;
   let focusedForm = null;
@@ -165,19 +235,29 @@
     unsaved.held.clear();
   };
 
+  /* Beside what was pressed, and moved into view. */
   const say = (...parts) => {
-    unsaved.line = inRegion(".unsaved");
+    unsaved.line = unsaved.form.querySelector(".unsaved") ?? inRegion(".unsaved");
     unsaved.line?.replaceChildren(...parts);
+    unsaved.line?.scrollIntoView({ block: "nearest" });
   };
 
   const sayTrying = () => {
-    /* Said once, not at each try. */
-    if (unsaved.line?.querySelector("button")) return;
+    const cause = navigator.onLine ? texts.trying : texts.offline;
+    /* Said once, not at each try, unless there is another cause. */
+    if (unsaved.cause === cause) return;
+    unsaved.cause = cause;
+    const button = unsaved.line?.querySelector("button");
+    if (button) return button.previousSibling.replaceWith(`${cause} `);
+    say(`${cause} `, tryButton());
+  };
+
+  const tryButton = () => {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = texts.again;
     button.addEventListener("click", tryNow);
-    say(`${texts.trying} `, button);
+    return button;
   };
 
   const tryNow = async () => {
@@ -251,7 +331,7 @@
 
   document.addEventListener("htmx:beforeRequest", () => {
     if (unsaved?.state === "sending") return;
-    inRegion(".unsaved")?.replaceChildren();
+    for (const line of region().querySelectorAll(".unsaved")) line.replaceChildren();
     focusedForm = document.activeElement?.closest?.("#run form")?.parentElement ?? null;
   });
 
@@ -351,6 +431,7 @@
   const showRegion = (isSwapped) => {
     shownAt = isSwapped && inRegion("#decide") ? performance.now() : null;
     showChoice();
+    showCopyButtons();
     shrinkLongClaim();
     sizes.disconnect();
     for (const part of document.querySelectorAll(".claim, .decide")) sizes.observe(part);

@@ -17,11 +17,21 @@ from studyapp.domain.recruiting import (
     forget_id,
     give_person,
     known_id,
+    recruits_by_id,
     standing_run,
 )
 from studyapp.domain.seats import Seat, mark_incomplete, take_seat
-from studyapp.enums import EnrolmentState
-from studyapp.errors import BadLink, NoFreeSlot, NothingLeft, NotOpen, StalePage, StudyError
+from studyapp.domain.traces import forget_deleted_text
+from studyapp.enums import EnrolmentState, RefusedIdKind, RunKind
+from studyapp.errors import (
+    BadLink,
+    BadRecruiterId,
+    NoFreeSlot,
+    NothingLeft,
+    NotOpen,
+    StalePage,
+    StudyError,
+)
 from studyapp.models import Enrolment, Participant, Study, Withdrawal
 from studyapp.models.assignment import RUNNING
 
@@ -36,7 +46,8 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
 
     The same form joins once, however often it is sent, and so do all forms of one recruiter id: as
     long as it may start no further run, it gets the run it has. Raises NotOpen, NoFreeSlot, BadLink
-    (an invitation that was used before), AlreadyWithdrawn.
+    (an invitation that was used before), AlreadyWithdrawn, BadRecruiterId (a form without an id
+    or an invitation in a study that recruits by id).
     """
     with transaction.atomic():
         # The study's row is the queue: arrivals take their slots one after another.
@@ -47,6 +58,8 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
             return existing
         if form.recruited is not None:
             return _join_by_id(study, form, form.recruited)
+        if recruits_by_id(study) and form.run_kind == RunKind.REAL and not form.invitation:
+            raise BadRecruiterId(RefusedIdKind.MISSING)
         if Withdrawal.objects.filter(join_nonce=form.nonce).exists():
             raise BadLink(_("The run that began here was withdrawn. Open the study's link again."))
         if form.invitation and _is_used(form.invitation):
@@ -142,32 +155,39 @@ def return_run(study: Study, participant_code: str) -> Enrolment:
 
 
 def withdraw(token: str) -> None:
-    """Delete everything a participant left and free the slot; only a count stays.
+    """Delete everything a person left in the study and free the slots; only counts stay.
 
+    Consent is the person's, so all of the person's runs go, whichever of them the token is of.
     Results that were worked out with these data go too; the next look works them out anew.
+    """
+    with transaction.atomic():
+        # Nobody joins meanwhile, so no further run of the person is overlooked.
+        study = _lock_study_of(token)
+        participant = _lock_enrolment(token).participant
+        for enrolment in participant.enrolments.select_for_update().order_by("pk"):
+            _delete_run(study, enrolment)
+        forget_id(participant)
+        participant.delete()
+        results_jobs.forget(study)
+        transaction.on_commit(forget_deleted_text)
+
+
+def _delete_run(study: Study, enrolment: Enrolment) -> None:
+    """Delete a run with all its rows.
 
     The one deliberate way of deleting events: the withdrawal row is written first and opens the
     database's guard for this enrolment alone.
     """
-    with transaction.atomic():
-        # Nobody joins meanwhile, so a person's last run is the last.
-        _lock_study_of(token)
-        enrolment = _lock_enrolment(token)
-        Withdrawal.objects.create(
-            study=enrolment.slot.study,
-            enrolment_number=enrolment.pk,
-            token_digest=token_digest(token),
-            run_kind=enrolment.run_kind,
-            join_nonce=enrolment.join_nonce,
-            invitation=enrolment.invitation,
-            n_trials=enrolment.trials.count(),
-        )
-        participant = enrolment.participant
-        enrolment.delete()
-        forget_id(participant)
-        if not participant.enrolments.exists():
-            participant.delete()
-        results_jobs.forget(enrolment.slot.study)
+    Withdrawal.objects.create(
+        study=study,
+        enrolment_number=enrolment.pk,
+        token_digest=token_digest(enrolment.token),
+        run_kind=enrolment.run_kind,
+        join_nonce=enrolment.join_nonce,
+        invitation=enrolment.invitation,
+        n_trials=enrolment.trials.count(),
+    )
+    enrolment.delete()
 
 
 def _lock_study_of(token: str) -> Study:
@@ -197,9 +217,11 @@ def _is_used(invitation: str) -> bool:
     )
 
 
-def has_withdrawn(token: str) -> bool:
-    """Whether the run behind this token was withdrawn and its data deleted."""
-    return Withdrawal.objects.filter(token_digest=token_digest(token)).exists()
+def has_withdrawn(token: str, study_code: str) -> bool:
+    """Whether the run of the study behind this token was withdrawn and its data deleted."""
+    return Withdrawal.objects.filter(
+        token_digest=token_digest(token), study__code=study_code
+    ).exists()
 
 
 def token_digest(token: str) -> str:

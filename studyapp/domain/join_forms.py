@@ -49,7 +49,7 @@ def issue_join_form(
     }
     if recruited is not None:
         form["recruited"] = asdict(recruited)
-    if invitation:
+    if invitation is not None:
         try:
             invited = signing.loads(invitation, salt=INVITATION_SALT)
         except signing.BadSignature:

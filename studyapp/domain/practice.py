@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from studyapp.domain.queries import Sentence
 from studyapp.domain.sitting import Done, Tries, done_of
 from studyapp.enums import TrialKind, TrialState
-from studyapp.models import Claim, Condition, Enrolment, Slot, Trial
+from studyapp.models import Candidate, Claim, Condition, Enrolment, Slot, Trial
 
 
 @dataclass(frozen=True)
@@ -14,13 +15,16 @@ class Feedback:
     """How the last practice trial went, for its participant. Labels of practice claims only.
 
     ``is_right`` is None where the study offers no right answer for the claim; ``n_left`` is how
-    many tries are left for it, 0 once it is settled.
+    many tries are left for it, 0 once it is settled. ``is_settled``: whether the sentences that
+    were read settle the claim; ``unread`` are the others, which an explanation may speak of.
     """
 
     trial: Trial
     decision: str
     label: str
     is_right: bool | None
+    is_settled: bool
+    unread: list[Sentence]
     explanation: str
     number: int
     n_all: int
@@ -59,6 +63,8 @@ def feedback_of(enrolment: Enrolment) -> Feedback:
         decision=answer.decision,
         label=trial.claim.label,
         is_right=answer.is_correct,
+        is_settled=_is_settled(trial),
+        unread=_unread(trial),
         explanation=str(trial.claim.meta.get("explanation") or ""),
         number=len(done.practice),
         n_all=study.n_practice,
@@ -73,6 +79,27 @@ def conditions_met(slot: Slot) -> list[Condition]:
     for condition in conditions:
         by_interface.setdefault(condition.interface, condition)
     return list(by_interface.values())
+
+
+def _is_settled(trial: Trial) -> bool:
+    msr = trial.stimulus["msr"]
+    return msr is not None and msr <= trial.n_steps
+
+
+def _unread(trial: Trial) -> list[Sentence]:
+    """The sentences of a practice trial that is over and that were not shown: one query.
+
+    Of no other kind of trial, whose evidence stays unknown to its participant.
+    """
+    positions = trial.stimulus["order"][trial.n_steps :]
+    if trial.kind != TrialKind.PRACTICE or trial.state != TrialState.COMPLETED or not positions:
+        return []
+    rows = Candidate.objects.filter(claim_id=trial.claim_id, position__in=positions)
+    texts = {row.position: (row.text, row.title) for row in rows}
+    return [
+        Sentence(rank, *texts[position])
+        for rank, position in enumerate(positions, start=trial.n_steps + 1)
+    ]
 
 
 def _n_left(tries: Tries, most: int) -> int:

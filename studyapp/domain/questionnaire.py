@@ -21,6 +21,8 @@ from studyapp.models import QuestionnaireAnswer
 from studyapp.models.assignment import RUNNING
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}([.,][0-9]{1,6})?")
+#: One thousand and a bit in some countries, one and a bit in others.
+_AMBIGUOUS = re.compile(r"([+-]?)([0-9]+)([.,])([0-9]{3})")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,9}")
 
 
@@ -57,7 +59,7 @@ def read_answers(questions: list[dict[str, Any]], given: Mapping[str, str]) -> d
         value = plain_text(given.get(name, ""))
         if not value.strip():
             if question.get("required", False):
-                faults[name] = _MISSING[question["kind"]]
+                faults[name] = MISSING[question["kind"]]
         elif (fault := _FAULTS[question["kind"]](question, value)) is not None:
             faults[name] = fault
         else:
@@ -68,22 +70,26 @@ def read_answers(questions: list[dict[str, Any]], given: Mapping[str, str]) -> d
 
 
 def plain_text(value: str) -> str:
-    """A typed text as it is kept: line ends as \\n, and no U+0000, which no database takes."""
-    return value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    """A typed text as it is kept: line ends as \\n, without what no database takes: U+0000 and
+    half characters, which become U+FFFD."""
+    whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
 def _choice_fault(question: dict[str, Any], value: str) -> str | None:
-    return None if value in question["options"] else _MISSING["choice"]
+    return None if value in question["options"] else MISSING["choice"]
 
 
 def _scale_fault(question: dict[str, Any], value: str) -> str | None:
     is_point = _WHOLE.fullmatch(value) and question["min"] <= int(value) <= question["max"]
-    return None if is_point else _MISSING["scale"]
+    return None if is_point else MISSING["scale"]
 
 
 def _number_fault(question: dict[str, Any], value: str) -> str | None:
     if not _NUMBER.fullmatch(value.strip()):
-        return _MISSING["number"]
+        return MISSING["number"]
+    if (fault := _ambiguity(value.strip())) is not None:
+        return fault
     number = float(_as_number(value))
     low, high = question.get("min"), question.get("max")
     if low is not None and number < low:
@@ -91,6 +97,19 @@ def _number_fault(question: dict[str, Any], value: str) -> str | None:
     if high is not None and number > high:
         return format_lazy(_("Write a number of at most {high}."), high=localize(high))
     return None
+
+
+def _ambiguity(value: str) -> str | None:
+    """What to write instead of ``1,000``, whose sign may be that of thousands or of decimals."""
+    found = _AMBIGUOUS.fullmatch(value)
+    if found is None or not int(found[2]):
+        return None
+    sign, whole, separator, decimals = found.groups()
+    return format_lazy(
+        _("This can be read as two numbers. Write {large} or {small}, whichever you mean."),
+        large=f"{sign}{whole}{decimals}",
+        small=f"{sign}{whole}{separator}{decimals}0",
+    )
 
 
 def _as_number(value: str) -> str:
@@ -116,7 +135,8 @@ _FAULTS: dict[str, Callable[[dict[str, Any], str], str | None]] = {
 }
 #: How an answer is kept that is not kept as it was sent.
 _AS_KEPT: dict[str, Callable[[str], str]] = {"number": _as_number}
-_MISSING = {
+#: What is said where a required answer was left out, by kind of question.
+MISSING = {
     "choice": _("Choose one of the answers."),
     "scale": _("Choose one of the numbers."),
     "number": _("Write a number in digits."),

@@ -168,12 +168,9 @@ def claims_met(participant_id: int, *, besides: int | None = None) -> set[int]:
 
 
 def forget_id(participant: Participant) -> None:
-    """After a withdrawal: no new run, and the id itself is gone with the person's last run."""
+    """After a withdrawal: the id itself is gone, and its hash starts no new run."""
     known = RecruiterId.objects.filter(participant=participant)
-    if participant.enrolments.exists():
-        known.update(has_withdrawn=True)
-    else:
-        known.update(has_withdrawn=True, participant=None, value="", others={})
+    known.update(has_withdrawn=True, participant=None, value="", others={})
 
 
 def _insert(study: Study, value: str, now: datetime) -> None:

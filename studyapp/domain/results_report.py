@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 #: The same date for every file in the zip, so that the same data give the same bytes.
 _FILE_DATE = (1980, 1, 1, 0, 0, 0)
+#: How the folder begins in which a report is made.
+_MAKING = "making-"
 
 
 def folder_of(study: Study) -> Path:
@@ -44,16 +46,19 @@ def build(study: Study, include_simulated: bool) -> tuple[DataVersion, dict[str,
 
     ``file`` is its name in ``folder_of``, with ``n_trials`` rows of its trial table, ``n_files``,
     ``n_bytes`` and ``sha256``. Raises StudyError when it cannot be written, ValueError when the
-    analysis refuses the data. What is unfinished is removed in any case.
+    analysis refuses the data. What is unfinished is removed in any case, also what a worker left
+    that was killed: the caller holds the lease of this study's report of this kind.
     """
     folder = folder_of(study)
+    kind = "all" if include_simulated else "real"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as made:
+        _remove_unfinished(folder, kind)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=f"{_MAKING}{kind}-") as made:
             version, n_trials, files = _report_files(study, Path(made), include_simulated)
             partial = Path(made) / "report.part"
             _zip(files, partial)
-            path = folder / f"{'all' if include_simulated else 'real'}-{random_code(16)}.zip"
+            path = folder / f"{kind}-{random_code(16)}.zip"
             with partial.open("rb") as written:
                 digest = hashlib.file_digest(written, "sha256").hexdigest()
             partial.replace(path)
@@ -93,6 +98,17 @@ def delete_files(study: Study) -> None:
         pass
     except OSError:
         logger.exception("the reports of study %s could not be deleted", study.slug)
+
+
+def _remove_unfinished(folder: Path, kind: str) -> None:
+    """Delete what earlier builds of the kind left half made; the other kind's has its own lease.
+
+    Somebody whose lease ran out and who still writes there fails, and would have kept nothing.
+    """
+    [other] = {"all", "real"} - {kind}
+    for path in folder.glob(f"{_MAKING}*"):
+        if not path.name.startswith(f"{_MAKING}{other}-"):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _report_files(

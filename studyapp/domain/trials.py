@@ -179,16 +179,21 @@ def start_next_trial(token: str) -> Trial | None:
 
 
 def reveal_next(
-    token: str, trial_code: str, rank: int, *, client_ms: int | None = None
+    token: str,
+    trial_code: str,
+    rank: int,
+    *,
+    client_ms: int | None = None,
+    study_code: str | None = None,
 ) -> Revealed:
     """Show the sentence at ``rank``, the one after the last shown.
 
     A rank already shown changes nothing (a double click, a retry, a second tab). Raises StalePage
     for a finished trial, a rank that skips one, or a rank beyond the last sentence; BadLink for a
-    trial of another run.
+    trial of another run, or of another study than the one with ``study_code``.
     """
     with transaction.atomic():
-        trial = _lock_trial(token, trial_code)
+        trial = _lock_trial(token, trial_code, study_code)
         _refuse_finished(trial)
         if rank <= trial.n_steps:
             return Revealed(trial, is_new=False)
@@ -209,16 +214,18 @@ def record_decision(
     *,
     n_steps: int | None = None,
     client_ms: int | None = None,
+    study_code: str | None = None,
 ) -> Trial | None:
     """Store the answer that ends the trial and start the next one, in one transaction.
 
     ``n_steps`` is how many sentences the page showed; a page that showed fewer than are stored is
     stale. Returns the next open trial, or None where nothing starts by itself: after a practice
     trial, at a break, after the last trial, and while the study is paused. Raises StalePage when
-    the trial is already decided, BadAnswer for an answer that is none.
+    the trial is already decided, BadAnswer for an answer that is none, BadLink as in
+    ``reveal_next``.
     """
     with transaction.atomic():
-        trial = _lock_trial(token, trial_code)
+        trial = _lock_trial(token, trial_code, study_code)
         _refuse_finished(trial)
         if n_steps is not None and n_steps != trial.n_steps:
             raise StalePage(
@@ -244,13 +251,14 @@ def record_visibility(
     *,
     client_ms: int | None = None,
     late_ms: int | None = None,
+    study_code: str | None = None,
 ) -> bool:
     """Note that the page was hidden or seen again, ``late_ms`` ago where it could not say so
-    at once. Returns False where the trial is over."""
+    at once. Returns False where the trial is over. Raises BadLink as in ``reveal_next``."""
     if kind not in (EventKind.PAGE_HIDDEN, EventKind.PAGE_VISIBLE):
         raise StalePage("Unknown kind of event.")
     with transaction.atomic():
-        trial = _lock_trial(token, trial_code)
+        trial = _lock_trial(token, trial_code, study_code)
         if trial.state != TrialState.OPEN or trial.n_events >= MAX_VISIBILITY_EVENTS:
             return False
         at = time_of_late(trial, timezone.now(), late_ms)
@@ -328,10 +336,11 @@ def lock_run(token: str) -> Enrolment:
     return enrolment
 
 
-def _lock_trial(token: str, trial_code: str) -> Trial:
-    """The trial with everything an action needs, locked; only if it belongs to the run."""
+def _lock_trial(token: str, trial_code: str, study_code: str | None) -> Trial:
+    """The trial with everything an action needs, locked; only if it belongs to the run (and the
+    run to the study, where its code is given)."""
     trial: Trial | None = _LOCKED_TRIAL.first(token=token, code=trial_code)
-    if trial is None:
+    if trial is None or study_code not in (None, trial.enrolment.slot.study.code):
         raise BadLink(_("This trial does not belong to your run. Nothing was stored."))
     return trial
 

@@ -141,7 +141,7 @@ class Enrolment(models.Model):
 
 
 class Withdrawal(models.Model):
-    """What stays of a participant who withdrew: a count, no data.
+    """What stays of a run whose participant withdrew: a count, no data.
 
     While this row exists, the database lets the rows of that one enrolment be deleted.
     """

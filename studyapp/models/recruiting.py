@@ -17,7 +17,7 @@ class RecruiterId(models.Model):
     """One recruiter id seen by a study. In no export, and shown to nobody but its recruiter.
 
     Before consent there is only a keyed hash and the time. The id itself is kept from consent on,
-    and gone with the last run of its person; the hash stays, so that the id starts no new run.
+    and gone when its person withdraws; the hash stays, so that the id starts no new run.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="recruiter_ids")

@@ -85,8 +85,8 @@ def _not_found_page(request: HttpRequest, values: dict[str, Any]) -> HttpRespons
             "more from the message it came in."
         ),
         _(
-            "If you were taking part in a study: every answer you gave is stored, and the same "
-            "link brings you back to where you were."
+            "If you were taking part in a study: every answer you gave is stored, and the address "
+            "of your study page brings you back to where you were."
         ),
         status=404,
         **values,

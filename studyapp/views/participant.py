@@ -6,7 +6,9 @@ With htmx an action answers the changed part; without it, a redirect to the run'
 from __future__ import annotations
 
 import logging
+from typing import Any
 
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext_lazy as _
 
@@ -22,10 +24,10 @@ from studyapp.domain.trials import (
     reveal_next,
     start_next_trial,
 )
-from studyapp.enums import Decision, EnrolmentState, EventKind, TrialState
+from studyapp.enums import Decision, EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
-from studyapp.models import Enrolment, Study, Trial, VerificationAnswer
-from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal
+from studyapp.models import Enrolment, QuestionnaireAnswer, Study, Trial, VerificationAnswer
+from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal, read_texts
 from studyapp.views.htmx import Region, fragment, is_htmx, region_or_page
 from studyapp.views.participant_guard import PAGE, participant_view
 from studyapp.views.participant_join import cookie_name, cookie_path
@@ -42,6 +44,7 @@ from studyapp.views.participant_state import (
     what_stays_of_an_id,
     withdrawn_region,
 )
+from studyapp.views.participant_values import way_back_values
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +93,9 @@ def reveal(request: HttpRequest, study_code: str, token: str, trial_code: str) -
         return _to_run(study_code, token)
     try:
         asked = read_reveal(request.POST)
-        revealed = reveal_next(token, trial_code, asked.rank, client_ms=asked.client_ms)
+        revealed = reveal_next(
+            token, trial_code, asked.rank, client_ms=asked.client_ms, study_code=study_code
+        )
     except StalePage:
         return _stale(request, study_code, token, trial_code, "stale")
     except BadAnswer as error:
@@ -120,6 +125,7 @@ def decide(request: HttpRequest, study_code: str, token: str, trial_code: str) -
             },
             n_steps=answer.n_shown,
             client_ms=answer.client_ms,
+            study_code=study_code,
         )
     except StalePage:
         return _stale(request, study_code, token, trial_code, "elsewhere")
@@ -163,7 +169,9 @@ def seen(request: HttpRequest, study_code: str, token: str, trial_code: str) -> 
     client_ms, late_ms = (
         clean_client_ms(request.POST.get(name)) for name in ("client_ms", "late_ms")
     )
-    record_visibility(token, trial_code, kind, client_ms=client_ms, late_ms=late_ms)
+    record_visibility(
+        token, trial_code, kind, client_ms=client_ms, late_ms=late_ms, study_code=study_code
+    )
     return HttpResponse(status=204)
 
 
@@ -177,6 +185,7 @@ def help_page(request: HttpRequest, study_code: str, token: str) -> HttpResponse
     context = run_values(enrolment) | {
         "instructions": as_html(texts.get("instructions", "")),
         **example_values(enrolment),
+        **way_back_values(enrolment),
         "consent": as_html(texts.get("consent", "")),
     }
     return region_or_page(request, Region("participant/_help.html", context), PAGE)
@@ -187,7 +196,7 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
     """Ask, saying what will be deleted; then delete it."""
     enrolment = _run_or_none(study_code, token)
     if enrolment is None:
-        if request.method == "POST" and has_withdrawn(token):
+        if request.method == "POST" and has_withdrawn(token, study_code):
             return _to_run(study_code, token)
         return _gone(request, study_code, token)
     if request.method == "POST":
@@ -198,18 +207,36 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
         response = _to_run(study_code, token)
         response.delete_cookie(cookie_name(study_code), path=cookie_path(study_code))
         return response
-    n_answers = Trial.objects.filter(enrolment=enrolment, state=TrialState.COMPLETED).count()
-    context = run_values(enrolment) | {
-        "n_answers": n_answers,
-        "has_questionnaire": enrolment.questionnaire_answers.exists(),
-        "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
-    }
+    context = run_values(enrolment) | _what_goes(enrolment)
     return region_or_page(request, Region("participant/_withdraw.html", context), PAGE)
 
 
-def _run(token: str) -> Enrolment:
-    """The run behind a token; the request is answered in its study's language. Raises BadLink."""
+def _what_goes(enrolment: Enrolment) -> dict[str, Any]:
+    """What a withdrawal deletes of all runs of the person: two queries."""
+    runs = Enrolment.objects.filter(participant_id=enrolment.participant_id)
+    done = Q(trials__state=TrialState.COMPLETED)
+    practised = Q(trials__kind=TrialKind.PRACTICE)
+    numbers = runs.aggregate(
+        n_runs=Count("pk", distinct=True),
+        # Attention trials are counted as their participant counts them: like any other.
+        n_answers=Count("trials", done & ~practised),
+        n_practised=Count("trials", done & practised),
+    )
+    return numbers | {
+        "has_practised": bool(numbers["n_practised"]),
+        "has_questionnaire": QuestionnaireAnswer.objects.filter(enrolment__in=runs).exists(),
+        "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
+    }
+
+
+def _run(study_code: str, token: str) -> Enrolment:
+    """The run behind a token; the request is answered in its study's language.
+
+    Raises BadLink where there is none, or it is one of another study.
+    """
     enrolment = find_run(token)
+    if enrolment.slot.study.code != study_code:
+        raise BadLink(_("It belongs to no run of this study. Nothing was stored."))
     speak(enrolment.slot.study)
     return enrolment
 
@@ -217,15 +244,14 @@ def _run(token: str) -> Enrolment:
 def _run_or_none(study_code: str, token: str) -> Enrolment | None:
     """The run, or None where the token or its study is wrong or the data are deleted."""
     try:
-        enrolment = _run(token)
+        return _run(study_code, token)
     except BadLink:
         return None
-    return enrolment if enrolment.slot.study.code == study_code else None
 
 
 def _gone(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
     """An address without a run, or with another run's trial. Raises BadLink unless withdrawn."""
-    if has_withdrawn(token):
+    if has_withdrawn(token, study_code):
         study = Study.objects.filter(code=study_code).first()
         if study is not None:
             speak(study)
@@ -247,7 +273,7 @@ def _current_state(
     """The true state: the whole region for htmx, else a redirect to it."""
     if not is_htmx(request):
         return _to_run(study_code, token, notice)
-    enrolment = _run(token)
+    enrolment = _run(study_code, token)
     if returns_by_itself(enrolment):
         # Only a whole page can send the browser on after a while.
         response = HttpResponse(status=200)
@@ -262,7 +288,7 @@ def _stale(
     request: HttpRequest, study_code: str, token: str, trial_code: str, notice: str
 ) -> HttpResponse:
     """A page older than what is stored. ``notice`` is for a trial that is still open."""
-    enrolment = _run(token)
+    enrolment = _run(study_code, token)
     trial = open_trial_of(enrolment)
     if trial is None or trial.code != trial_code:
         if _is_stored(enrolment, trial_code, request.POST.get("decision", "")):
@@ -273,7 +299,7 @@ def _stale(
         return _to_run(study_code, token, notice)
     trial.enrolment = enrolment
     # The decision is to be made anew; what was typed beside it is not lost.
-    kept = {name: request.POST.get(name, "") for name in ("confidence", "reason")}
+    kept = read_texts(request.POST) | {"decision": ""}
     return region_or_page(request, trial_region(trial, notice, given=kept, status=409), PAGE)
 
 
@@ -289,12 +315,13 @@ def _refused_input(
     request: HttpRequest, study_code: str, token: str, error: BadAnswer
 ) -> HttpResponse:
     """The trial again, with what was chosen and why it was refused."""
-    enrolment = _run(token)
+    enrolment = _run(study_code, token)
     trial = open_trial_of(enrolment)
     if trial is None:
         return _current_state(request, study_code, token, "stale")
     trial.enrolment = enrolment
-    region = trial_region(trial, given=request.POST, message=str(error), status=error.status)
+    given = read_texts(request.POST)
+    region = trial_region(trial, given=given, message=str(error), status=error.status)
     return region_or_page(request, region, PAGE)
 
 

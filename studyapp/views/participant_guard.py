@@ -223,10 +223,7 @@ def _refusal(request: HttpRequest, error: StudyError, study_code: str) -> HttpRe
     return message_page(
         request,
         _("The study cannot go on just now"),
-        _(
-            "Your answers are stored. Please tell the researchers, and open the same link again "
-            "later."
-        ),
+        _("Your answers are stored. Please tell the researchers, and load this page again later."),
         status=500,
         **values,
     )

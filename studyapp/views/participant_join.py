@@ -56,7 +56,7 @@ def welcome(request: HttpRequest, study_code: str) -> HttpResponse:
     Stores nothing but when a recruiter id came first, and how often one could not be used.
     """
     study = _study(study_code)
-    invitation = request.GET.get("run")
+    invitation = _invitation_of(request)
     if recruits_by_id(study) and invitation is None:
         return _welcome_by_id(request, study)
     form = issue_join_form(study, invitation)
@@ -133,6 +133,8 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
         enrolment = join(study.code, form)
     except AlreadyWithdrawn:
         return region_or_page(request, withdrawn_region(study), PAGE)
+    except BadRecruiterId as error:
+        return region_or_page(request, refused_id_region(study, error.kind), PAGE)
     except NothingLeft as error:
         return region_or_page(request, nothing_left_region(study, error.run_token), PAGE)
     response = HttpResponseRedirect(run_url(study.code, enrolment.token))
@@ -178,6 +180,14 @@ def _study(study_code: str) -> Study:
         raise BadLink(_("There is no study at this address."))
     speak(study)
     return study
+
+
+def _invitation_of(request: HttpRequest) -> str | None:
+    """The invitation in the link; an empty one is none. Raises BadLink where there are several."""
+    given = {value.strip() for value in request.GET.getlist("run")} - {""}
+    if len(given) > 1:
+        raise BadLink(_("This invitation is not valid. Ask for a new link."))
+    return given.pop() if given else None
 
 
 def _run_of_cookie(request: HttpRequest, study: Study) -> Enrolment | None:

@@ -51,6 +51,11 @@ def _script_texts(language: str) -> SafeString:
     with translation.override(language):
         texts = {
             "trying": gettext("Not saved yet. Trying again …"),
+            "offline": gettext(
+                "Not saved yet: you seem to be offline. Keep this page open; it goes on by itself."
+            ),
+            "copied": gettext("Copied"),
+            "uncopied": gettext("Select and copy by hand"),
             "again": gettext("Try now"),
             "failed": gettext(
                 "Not saved. Something went wrong on the way. Please try again in a moment."
@@ -87,6 +92,7 @@ def trial_words(language: str) -> dict[str, SafeString]:
             "from": gettext("from:"),
             "question": gettext("What does the evidence say about the claim?"),
             "hint": gettext("Choose one. Nothing is sent before you confirm."),
+            "missing": gettext("Choose one of the answers."),
             "submit": gettext("Submit"),
             "saving": gettext("Saving…"),
         }

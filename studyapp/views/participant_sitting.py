@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from studyapp.domain.languages import interface_language
 from studyapp.domain.practice import Feedback, conditions_met, feedback_of
-from studyapp.domain.queries import shown_sentences
+from studyapp.domain.queries import Sentence, shown_sentences
+from studyapp.domain.questionnaire import MISSING
 from studyapp.domain.sitting import done_of, plan_of
 from studyapp.domain.sitting_settings import MAX_ANSWER
 from studyapp.enums import Decision
@@ -20,7 +22,12 @@ from studyapp.models import Enrolment
 from studyapp.participant_forms import QUESTION_PREFIX
 from studyapp.views.htmx import Region
 from studyapp.views.participant_language import decision_labels, trial_words
-from studyapp.views.participant_values import NOTICES, run_values
+from studyapp.views.participant_values import (
+    NOTICES,
+    link_leads_back,
+    run_values,
+    way_back_values,
+)
 
 
 def outline(enrolment: Enrolment) -> list[str]:
@@ -47,10 +54,17 @@ def outline(enrolment: Enrolment) -> list[str]:
         sentences.append(_("There are breaks in between."))
     if study.sitting_setting("questionnaire"):
         sentences.append(_("A few questions follow at the end."))
-    sentences.append(
-        _("You can stop after any trial: the same link brings you back to where you were.")
-    )
-    return sentences
+    if link_leads_back(enrolment):
+        way_back = _(
+            "You can stop after any trial: the link you were given brings you back to where you "
+            "were."
+        )
+    else:
+        way_back = _(
+            "You can stop after any trial: the address of this page brings you back to where you "
+            "were, in any browser."
+        )
+    return [*sentences, way_back]
 
 
 def example_values(enrolment: Enrolment) -> dict[str, Any]:
@@ -82,11 +96,10 @@ def feedback_region(enrolment: Enrolment, notice: str = "") -> Region:
         "chosen": labels[feedback.decision],
         "label": labels[feedback.label],
         "words": trial_words(language),
+        "about_reading": _about_reading(feedback),
         "explanation": feedback.explanation,
-        "sentences": [
-            (sentence.rank, sentence.text, sentence.title, False)
-            for sentence in shown_sentences(trial)
-        ],
+        "sentences": _rows(shown_sentences(trial)),
+        "unread": _rows(feedback.unread),
         "what_next": _what_next(feedback),
         "button": _button(feedback),
         "notice": NOTICES.get(notice, ""),
@@ -94,14 +107,46 @@ def feedback_region(enrolment: Enrolment, notice: str = "") -> Region:
     return Region("participant/_feedback.html", context)
 
 
+def _rows(sentences: list[Sentence]) -> list[tuple[int, str, str | None, bool]]:
+    """Sentences as their template prints them; none of them has just arrived."""
+    return [(sentence.rank, sentence.text, sentence.title, False) for sentence in sentences]
+
+
 def _verdict(feedback: Feedback) -> str:
-    if feedback.is_right:
-        return _("That is right")
+    """How the answer fits what was read, not what there was to read."""
     if feedback.is_right is None:
         return _("Your answer is noted")
     if feedback.decision == Decision.CANT_DECIDE:
-        return _("The evidence does settle this claim")
-    return _("That is not what the evidence says")
+        if feedback.is_settled:
+            return _("The evidence you read does settle this claim")
+        return _("What you read did not settle the claim yet")
+    if not feedback.is_right:
+        return _("That is not what the evidence says")
+    if feedback.is_settled:
+        return _("That is right")
+    return _("Right, but the sentences you had read did not show it yet")
+
+
+def _about_reading(feedback: Feedback) -> list[str]:
+    """Whole sentences on how much was read and what to do otherwise; none where all was well."""
+    if feedback.is_settled:
+        return []
+    n_all = feedback.trial.n_steps + len(feedback.unread)
+    read = ngettext(
+        "You read %(n)s of %(n_all)s sentence.", "You read %(n)s of %(n_all)s sentences.", n_all
+    ) % {"n": feedback.trial.n_steps, "n_all": n_all}
+    if feedback.is_right:
+        return [read, _("In the study, go on reading until they do.")]
+    if feedback.decision == Decision.CANT_DECIDE:
+        advice = _(
+            "“Can't decide” fits what you read, but there was more to read: in the study, go on "
+            "reading until the sentences settle the claim or all of them have been shown."
+        )
+        return [read, advice]
+    advice = _(
+        "What you read did not settle the claim yet: in the study, go on reading until it does."
+    )
+    return [read, advice]
 
 
 def _what_next(feedback: Feedback) -> str:
@@ -130,6 +175,7 @@ def break_region(enrolment: Enrolment, notice: str = "") -> Region:
     plan = plan_of(enrolment.slot)
     n_done = plan.number_of_main(done_of(enrolment).n_main + 1) - 1
     context = run_values(enrolment) | {
+        **way_back_values(enrolment),
         "n_done": n_done,
         "n_trials": plan.n_trials,
         # A place is renewed once half of its time is over, so half is there in any case.
@@ -141,7 +187,8 @@ def break_region(enrolment: Enrolment, notice: str = "") -> Region:
 
 @dataclass(frozen=True)
 class QuestionField:
-    """One question as its page prints it. ``choices`` has (value, is chosen)."""
+    """One question as its page prints it. ``choices`` has (value, is chosen); ``missing`` is what
+    to say where a required answer was left out."""
 
     id: str
     text: str
@@ -150,6 +197,7 @@ class QuestionField:
     choices: list[tuple[str, bool]]
     value: str
     fault: str
+    missing: Promise
 
 
 def questionnaire_region(
@@ -190,4 +238,5 @@ def _field(question: dict[str, Any], value: str, fault: str) -> QuestionField:
         choices=[(choice, choice == value) for choice in values],
         value=value,
         fault=fault,
+        missing=MISSING[question["kind"]],
     )

@@ -35,7 +35,14 @@ from studyapp.views.participant_sitting import (
     outline,
     questionnaire_region,
 )
-from studyapp.views.participant_values import NOTICES, run_url, run_values, study_values
+from studyapp.views.participant_values import (
+    NOTICES,
+    link_leads_back,
+    run_url,
+    run_values,
+    study_values,
+    way_back_values,
+)
 
 #: How long the last page stays before it leads back by itself, not counting the time to read it:
 #: time enough to find the link that keeps it (WCAG 2.2.1).
@@ -91,7 +98,15 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
     if not study.is_open:
         return message_region(
             _("This study is paused"),
-            _("Your answers so far are stored. Come back later: the same link takes you on."),
+            _(
+                "Your answers so far are stored. Come back later: the link you were given takes "
+                "you on."
+            )
+            if link_leads_back(enrolment)
+            else _(
+                "Your answers so far are stored. Come back later: the address of this page takes "
+                "you on."
+            ),
             **run_values(enrolment),
         )
     if stage == Stage.FEEDBACK:
@@ -212,7 +227,7 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
     """The instructions with their button, or the button alone after a pause."""
     study = enrolment.slot.study
     if enrolment.started_at is None:
-        context = run_values(enrolment) | example_values(enrolment)
+        context = run_values(enrolment) | example_values(enrolment) | way_back_values(enrolment)
     else:
         context = run_values(enrolment)
     context |= {
@@ -265,14 +280,24 @@ def what_stays_of_an_id(study: Study) -> str:
     )
 
 
+def _what_is_deleted(study: Study | None) -> str:
+    """That the run is deleted; all runs, where a person may have had several."""
+    if study is not None and study.recruiting_setting("repeats") > 1:
+        return _(
+            "Everything recorded in all your runs of this study is deleted. Only the fact that "
+            "somebody withdrew is counted."
+        )
+    return _(
+        "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
+        "counted."
+    )
+
+
 def withdrawn_region(study: Study | None) -> Region:
     """What an old address says after a withdrawal."""
     return message_region(
         _("You have withdrawn from this study"),
-        _(
-            "Everything recorded in your run is deleted. Only the fact that somebody withdrew is "
-            "counted."
-        ),
+        _what_is_deleted(study),
         *filter(None, [study and what_stays_of_an_id(study)]),
         _("You can close this page. Thank you for your time."),
         status=410,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.markdown import as_html
+from studyapp.domain.recruiting import recruits_by_id
 from studyapp.models import Enrolment, Study
 from studyapp.views.participant_language import page_language, speak, speak_to
 
@@ -35,6 +37,19 @@ def run_url(study_code: str, token: str) -> SafeString:
     and slashes needs no escaping.
     """
     return mark_safe(reverse("run", args=(study_code, token)))
+
+
+def link_leads_back(enrolment: Enrolment) -> bool:
+    """Whether the link that was given out leads back to the run in any browser: by its id."""
+    return recruits_by_id(enrolment.slot.study) and not enrolment.invitation
+
+
+def way_back_values(enrolment: Enrolment) -> dict[str, Any]:
+    """How to come back to a run: by the link that was given out, or by the run's own address."""
+    if link_leads_back(enrolment):
+        return {"link_leads_back": True}
+    address = run_url(enrolment.slot.study.code, enrolment.token)
+    return {"run_address": f"{settings.PUBLIC_URL}{address}"}
 
 
 def study_values(study: Study) -> dict[str, Any]:

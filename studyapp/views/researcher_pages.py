@@ -56,14 +56,17 @@ def _with_counts(studies: QuerySet[Study]) -> QuerySet[Any]:
         counts = rows.filter(**{path: OuterRef("pk")}).order_by().values(path)
         return _or_zero(counts.annotate(n=Count("pk")).values("n"))
 
-    completed = Enrolment.objects.filter(run_kind=RunKind.REAL, state=EnrolmentState.COMPLETED)
+    real = Enrolment.objects.filter(run_kind=RunKind.REAL)
+    completed = Enrolment.objects.filter(state=EnrolmentState.COMPLETED)
     seats = Slot.objects.filter(study=OuterRef("pk")).order_by().values("study")
     return studies.annotate(
         n_claims=n(Claim.objects.filter(role=TrialKind.MAIN), "study"),
         n_conditions=n(Condition.objects.all(), "study"),
         n_rankings=n(Ranking.objects.all(), "condition__study"),
         n_selections=n(Selection.objects.all(), "condition__study"),
-        n_completed=n(completed, "slot__study"),
+        n_real=n(real, "slot__study"),
+        n_completed=n(completed.filter(run_kind=RunKind.REAL), "slot__study"),
+        n_simulated=n(completed.filter(run_kind=RunKind.SIMULATED), "slot__study"),
         n_seats=_or_zero(seats.annotate(n=Sum("target")).values("n")),
     )
 
@@ -83,11 +86,15 @@ def _study_row(study: Any) -> StudyRow:
         claims=number(study.n_claims),
         conditions=number(study.n_conditions),
         rankings=f"{number(stored)} of {number(wanted)}" if wanted else "–",
-        participants=(
-            f"{number(study.n_completed)} of {number(study.n_seats)}" if study.n_seats else "–"
-        ),
+        participants=_completed(study),
         created=moment(study.created_at),
     )
+
+
+def _completed(study: Any) -> str:
+    if study.n_simulated and not study.n_real:
+        return f"{number(study.n_simulated)} simulated"
+    return f"{number(study.n_completed)} of {number(study.n_seats)}" if study.n_seats else "–"
 
 
 @dataclass(frozen=True)

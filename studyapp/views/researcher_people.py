@@ -15,7 +15,7 @@ from studyapp.models import Enrolment, Event, Study, Trial
 from studyapp.models.assignment import HOLDING, RUNNING
 from studyapp.views.researcher_card import Card, Tone
 from studyapp.views.researcher_recruiting import recruiting_content
-from studyapp.views.researcher_words import ago, counted, moment, number
+from studyapp.views.researcher_words import ago, counted, listed, moment, number
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def people_card(study: Study, people: People) -> Card:
     if is_draft:
         state, tone = "Opens with the study", Tone.WAITING
     else:
-        state = (
+        state = _only_others(people) or (
             f"{number(people.n_taken)} of {counted(people.n_seats, 'place')} taken, "
             f"{number(completed)} completed"
         )
@@ -106,6 +106,19 @@ def people_card(study: Study, people: People) -> Card:
             "totals": [number(sum(people.counts[kind].values())) for kind in _kinds(people)],
             "tables": people.tables,
         },
+    )
+
+
+def _only_others(people: People) -> str:
+    """What is said of pilot and simulated runs where nobody else has come; else empty."""
+    if any(people.counts[RunKind.REAL].values()):
+        return ""
+    return listed(
+        [
+            f"{counted(finished, f'{kind} run')} finished"
+            for kind in (RunKind.PILOT, RunKind.SIMULATED)
+            if (finished := people.counts[kind][EnrolmentState.COMPLETED])
+        ]
     )
 
 

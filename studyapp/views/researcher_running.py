@@ -8,12 +8,12 @@ from django.db.models import Count
 from django.urls import reverse
 
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
-from studyapp.enums import RunKind, StudyState, TrialState
+from studyapp.enums import RunKind, StudyState, TrialKind, TrialState
 from studyapp.forms import CloseForm
 from studyapp.models import Study, Trial
 from studyapp.views.researcher_card import Card, Command, Tone
 from studyapp.views.researcher_people import People
-from studyapp.views.researcher_words import counted, listed, moment, number
+from studyapp.views.researcher_words import counted, listed, moment
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,12 @@ def _close_says(n_under_way: int) -> str:
 
 
 def completed_trials(study: Study) -> dict[str, int]:
-    """How many trials were finished, by kind of run."""
+    """How many main trials were finished, by kind of run."""
+    completed = Trial.objects.filter(
+        enrolment__slot__study=study, state=TrialState.COMPLETED, kind=TrialKind.MAIN
+    )
     return dict.fromkeys(RunKind.values, 0) | dict(
-        Trial.objects.filter(enrolment__slot__study=study, state=TrialState.COMPLETED)
-        .values_list("enrolment__run_kind")
-        .annotate(n=Count("id"))
-        .order_by()
+        completed.values_list("enrolment__run_kind").annotate(n=Count("id")).order_by()
     )
 
 
@@ -139,10 +139,13 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
     """The paper's table; while the study runs, only for who asks to see it."""
     n_real, n_simulated = completed[RunKind.REAL], completed[RunKind.SIMULATED]
     is_running = study.state in (StudyState.OPEN, StudyState.PAUSED)
+    page = reverse("study-measures", args=[study.slug])
+    # Without participants there would be nothing but simulated runs to show.
+    counts_simulated = "simulated=on" if n_simulated and not n_real else ""
     if n_real:
         state = f"{counted(n_real, 'completed trial')}"
     elif n_simulated:
-        state = f"No completed trials of participants yet; {number(n_simulated)} simulated"
+        state = counted(n_simulated, "simulated trial")
     else:
         state = "No completed trials yet"
     return Card(
@@ -156,7 +159,8 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
             "has_any": bool(n_real or n_simulated),
             "is_running": bool(n_real) and is_running,
             "shows_at_once": not (n_real and is_running),
-            "address": f"{reverse('study-measures', args=[study.slug])}?part=table",
+            "address": f"{page}?{'&'.join(filter(None, [counts_simulated, 'part=table']))}",
+            "page": page + (f"?{counts_simulated}" if counts_simulated else ""),
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -439,3 +440,102 @@ def test_an_option_that_the_kind_does_not_use_is_noted(
         "--level is not used by --kind cohen; ignored\n"
         "--seed is not used by --kind cohen; ignored\n"
     )
+
+
+def printed(text: str, kind: str, folder: Path, *options: str) -> int:
+    """The exit status of the command on a file with this text."""
+    path = folder / "ratings.csv"
+    path.write_text(text)
+    return main(["agreement", str(path), "--kind", kind, *options])
+
+
+@pytest.mark.parametrize("kind", ["cohen", "fleiss", "alpha"])
+def test_labels_and_raters_named_like_a_marker_are_names(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "item,rater,label\n1,not_defined,not_defined\n1,b,n\n2,not_defined,n\n2,b,n\n3,b,n\n"
+    text += "3,not_defined,n\n"
+    assert printed(text, kind, tmp_path) == 0
+    shown = capsys.readouterr().out
+    lines = [line for line in shown.splitlines() if ": " in line]
+    assert not [line for line in lines if line.startswith(("marginals", "counts"))]
+    assert kind == "alpha" or "not_defined" in shown
+
+
+def test_a_choice_named_like_a_marker_is_a_choice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "claim_id,participant_id,choice\n1,1,suggested\n2,1,not_defined\n"
+    assert printed(text, "preference", tmp_path) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["not_defined", "1/2,", "50.0", "%"] in [row[:4] for row in rows]
+
+
+def test_choices_that_may_be_misspelt_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["c1 suggested", "c2 Suggested", "c3 Suggested", "c4 suggestd", "c5 current"]
+    notes = preferences(choices(*rows, "c6 neither", "c7 unsure"))["notes"]
+    none_of = "which is none of suggested, current, neither, unsure: counted in the shares, not in "
+    none_of += "the tests; correct the table if it is misspelt"
+    assert notes == [
+        f"2 annotations chose 'Suggested', {none_of}",
+        f"1 annotation chose 'suggestd', {none_of}",
+    ]
+    text = "claim_id,participant_id,choice\n1,1,suggested\n2,1,current\n3,1,suggestd\n"
+    assert printed(text, "preference", tmp_path, "--json") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["notes"] == notes[1:]
+    assert shown.err == f"{tmp_path / 'ratings.csv'}: {notes[1]}\n"
+
+
+@pytest.mark.parametrize("cell", ["1_0", "\u0663", "inf", "nan", "0x10", "1e999"])
+def test_what_is_no_number_in_a_trial_table_is_none_here(cell: str) -> None:
+    with pytest.raises(BadTable, match="is not a number"):
+        mann_whitney(pd.DataFrame({"group": ["a", "b"], "score": ["1", cell]}))
+    raw = trials(trial(n_read=cell))
+    with pytest.raises(BadTable, match="column n_read"):
+        check_tables(raw, None, study())
+    labels = pd.DataFrame({"item": ["i", "i"], "rater": ["r", "s"], "label": ["1", cell]})
+    assert krippendorff(labels, draws=10)["level"] == "nominal"
+    with pytest.raises(BadTable, match="needs labels that are numbers"):
+        krippendorff(labels, "interval", order=["1", cell], draws=10)
+
+
+@pytest.mark.parametrize("cell", ["+1", "1.", ".5", "-2e-3", "01", "1E+2"])
+def test_numbers_are_read_in_every_usual_form(cell: str) -> None:
+    found = mann_whitney(pd.DataFrame({"group": ["a", "b"], "score": [cell, "7"]}))
+    assert found["median_x"] == float(cell)
+
+
+def test_numbers_as_large_as_any_give_no_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = ["1e308", "-1e308", "5e307", "5e307", "1.5e308", "1e308"]
+    documents = []
+    for numbers in (large, [str(float(one) / 5e307) for one in large]):
+        ratings = "".join(f"{n // 2},r{n % 2},{x}\n" for n, x in enumerate(numbers))
+        assert printed(f"item,rater,label\n{ratings}", "alpha", tmp_path, "--json") == 0
+        alpha = json.loads(capsys.readouterr().out)
+        scores = "".join(f"{'ab'[n % 2]},{x}\n" for n, x in enumerate(numbers))
+        assert printed(f"group,score\n{scores}", "mannwhitney", tmp_path, "--json") == 0
+        documents.append((alpha["alpha_interval"], json.loads(capsys.readouterr().out)))
+    (huge, of_huge), (small, of_small) = documents
+    assert huge == small is not None
+    assert (of_huge["median_x"], of_small["median_x"]) == (1e308, 2)
+    assert of_huge["p"] == of_small["p"] is not None
+
+
+def test_labels_that_no_difference_tells_apart_say_so() -> None:
+    table = pd.DataFrame(
+        {"item": list("aabb"), "rater": list("rsrs"), "label": ["1e-320", "2e-320"] * 2}
+    )
+    found = krippendorff(table, order=["1e-320", "2e-320", "1e308"], draws=10)
+    assert found["alpha_interval"] is None
+    assert "too close to each other" in found["not_defined"]["alpha_interval"]
+    assert found["alpha_nominal"] is not None
+
+
+def test_the_median_of_the_largest_scores_is_finite() -> None:
+    found = mann_whitney(scores(a=["1e308", "1.2e308"], b=["1", "2"]))
+    assert found["median_x"] == 1.1e308

@@ -206,6 +206,23 @@ def test_omnibus_tests_agree_with_the_libraries_on_the_plain_table() -> None:
     assert (got["chi2"], got["p"]) == pytest.approx((friedman.statistic, friedman.pvalue))
 
 
+def test_a_claim_with_several_trials_of_a_condition_is_no_single_answer() -> None:
+    rows = square(6, 24, THREE)
+    alike = rows[0] | {"trial_id": "again", "participant_id": "P9", "slot": "9"}
+    other = rows[3] | {"trial_id": "other", "participant_id": "P9", "slot": "9"}
+    other |= {"decision": "refuted" if rows[3]["decision"] == "supported" else "supported"}
+    fewer = [row for row in rows if row["claim_id"] not in (alike["claim_id"], other["claim_id"])]
+    block = omnibus_of([*rows, alike, other])
+    for key, values in block["cochran_q"].items():
+        assert (values["n_claims"], values["n_left_out"], values["n_repeated"]) == (22, 2, 2)
+        # One trial answers like its double and the other does not: neither claim may stay.
+        assert values["q"] == omnibus_of(fewer)["cochran_q"][key]["q"]
+    assert (block["friedman"]["read"]["n_claims"], block["friedman"]["read"]["n_left_out"]) == (
+        24,
+        0,
+    )
+
+
 def test_omnibus_tests_that_cannot_be_done_say_so() -> None:
     rows = [row | {"decision": "supported"} for row in square(6, 24, THREE)]
     more = [row | {"replication": "2", "trial_id": f"b{row['trial_id']}"} for row in rows]
@@ -245,8 +262,8 @@ def test_the_table_shows_conditions_difference_interval_and_method() -> None:
         "Sentences read or shown",
         "2.50",
         "3.50",
-        "-1.00",
-        f"[{low:.2f}, {high:.2f}]",
+        "−1.00",
+        f"[{low:.2f}, {high:.2f}]".replace("-", "−"),
         p_text(block["p"]),
         p_text(adjusted_p),
         "two-way clustered, t(3)",
@@ -332,5 +349,21 @@ def test_a_negative_two_way_variance_is_passed_over() -> None:
     assert block["se_two_way"] is None
     assert block["se_used"] == block["se_claim"] > 0
     path = "inference_design_set.two_way.over_read_msr.se_two_way"
-    assert "the two-way variance is negative" in document["not_defined"][path]
+    assert "the two-way variance is not positive" in document["not_defined"][path]
     assert f"{path[:-10]}p" not in document["not_defined"]
+
+
+def test_variances_that_cancel_are_0_and_no_rounding_in_any_order_of_trials() -> None:
+    # Every claim's logarithms sum to log 36, so that claims differ by rounding alone.
+    times = [(12, 3), (9, 4), (18, 2), (6, 6), (3, 12), (4, 9), (2, 18), (36, 1)]
+    rows = [
+        answer(2 * claim + side, claim, THREE[1 + claim % 2], seconds=pair[side])
+        for claim, pair in enumerate(times, start=1)
+        for side in (0, 1)
+    ]
+    other_ids = [row | {"participant_id": f"Q{99 - n}"} for n, row in enumerate(reversed(rows))]
+    for table in (rows, other_ids):
+        block = compared(table)["inference_design_set"]["two_way"]["log_active"]
+        assert (block["se_two_way"], block["se_claim"]) == (None, 0.0)
+        assert block["se_used"] == block["se_participant"] > 0
+        assert "is not positive" in block["reasons"]["se_two_way"]

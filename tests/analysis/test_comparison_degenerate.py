@@ -140,3 +140,29 @@ def test_one_person_with_both_conditions_is_told_what_one_can_show() -> None:
     assert people["sign_flip_exact_p"] == 1.0
     assert people["sign_flip_least_p"] == 1.0
     assert (people["t"], people["p"], people["ci95"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("reason", "left_out"), ("reasons", "not_defined"), ("design_set", "left_out")],
+)
+def test_conditions_named_like_a_marker_of_the_document_are_conditions(
+    first: str, second: str
+) -> None:
+    # Everybody meets the first condition first: there is no order of blocks to describe.
+    plain = [
+        row | {"position": str(int(row["position"]) + 8 * (row["condition"] == "selection"))}
+        for row in square(4, 8)
+    ]
+    names = {"ranking": first, "selection": second, "P1": "left_out", "P2": "reason"}
+    own = [
+        row | {key: names.get(row[key], row[key]) for key in ("condition", "participant_id")}
+        for row in plain
+    ]
+    wanted = compared(plain, conditions=list(BOTH))["not_defined"]
+    document = compared(own, conditions=[first, second])
+    assert sorted(document["not_defined"].values()) == sorted(wanted.values())
+    assert undefined(document) <= set(document["not_defined"])
+    assert f"learning.block_order.read.groups.{second}.mean" in document["not_defined"]
+    found = document["inference_design_set"]["read_by_participant"]["differences"]
+    assert set(found) == {"left_out", "reason", "P3", "P4"}

@@ -77,14 +77,11 @@ def assert_close(actual: Any, wanted: Any, path: str = "") -> None:
         assert set(actual) == set(wanted), path
         for key, value in wanted.items():
             assert_close(actual[key], value, f"{path}.{key}")
-    elif wanted is None and not path.endswith(".se_two_way"):
+    elif wanted is None:
         assert actual is None, path
     elif isinstance(wanted, str):
         # Where both conditions lack something, the first of them is named.
         assert without_names(actual) == without_names(wanted), path
-    elif path.endswith(".se_two_way"):
-        # A difference of variances: of equal ones rounding is left, of either sign.
-        assert (actual or 0) == pytest.approx(wanted or 0, rel=1e-7, abs=1e-6), path
     else:
         assert actual == pytest.approx(wanted, rel=1e-7, abs=1e-9), path
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from analysis.cli import COMMANDS
+from tests.analysis.builders import case_zip
+from tests.shared_data import needs_data
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "analysis.md").read_text(encoding="utf-8")
 CALLS = re.findall(r"`(analysis(?:\.\w+)+)\(([^)`]*)\)`", TEXT)
@@ -41,8 +43,24 @@ def test_a_documented_name_exists(name: str) -> None:
 def test_a_documented_call_fits_its_function(name: str, arguments: str) -> None:
     """So many positional arguments are accepted, and none that has no default is left out."""
     given = [part.strip() for part in arguments.split(",") if part.strip()]
-    values = [part.strip('"') if part.startswith('"') else object() for part in given]
-    inspect.signature(named(name)).bind(*values)
+    named_ones = dict(part.split("=") for part in given if "=" in part)
+    values = [part.strip('"') for part in given if "=" not in part]
+    inspect.signature(named(name)).bind(*values, **named_ones)
+
+
+@needs_data
+@pytest.mark.data
+def test_the_lines_that_a_notebook_begins_with_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = re.search(r"```python\n(.*?)```", TEXT, flags=re.S)
+    assert lines is not None
+    case_zip("partial_a", tmp_path, name="EXPORT")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(lines[1], names)
+    assert len(names["design_set"]) <= len(names["scored"])
+    assert names["contrast"].name == "ranking - selection"
 
 
 def test_every_command_is_documented() -> None:

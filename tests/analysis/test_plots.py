@@ -15,7 +15,7 @@ from analysis.plots.active_time import active_time
 from analysis.plots.claim_slopes import claim_means, claim_slopes
 from analysis.plots.participant_differences import differences, participant_differences
 from analysis.plots.sentences_read import sentences_read
-from analysis.plots.style import COLOURS, Picture
+from analysis.plots.style import COLOURS, Picture, short
 from analysis.plots.verified_within import verified_within
 from tests.analysis.builders import selection_trial, study, trial, trials
 from tests.analysis.reports import checked, full_study, source
@@ -170,3 +170,38 @@ def test_any_name_can_be_drawn_without_a_warning(name: str) -> None:
 
 def design_set_of(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return source(table, study(conditions=[name, "selection"])).design_set
+
+
+def drawn_with(first: str, second: str) -> list[Picture | None]:
+    """The five figures of a study whose conditions and people have other names."""
+    renamed = full_study(people=4).replace({"ranking": first, "selection": second, "P1": first})
+    names, contrast = [first, second], Contrast(first, second)
+    scored = source(renamed, study(conditions=names, replications=2)).design_set
+    return [
+        sentences_read(scored, names, {}),
+        claim_slopes(scored, contrast),
+        active_time(scored, names),
+        verified_within(scored, names),
+        participant_differences(scored, contrast),
+    ]
+
+
+@pytest.mark.parametrize("letter", ["W", "条 "])
+def test_long_names_are_shortened_in_figures_and_whole_in_captions(letter: str) -> None:
+    first, second = f"A{letter * 300}-1", f"B{letter * 300}-2"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = drawn_with(first, second)
+    for picture in drawn:
+        assert picture is not None
+        shown = texts(picture.svg)
+        assert "…" in shown
+        assert max(map(len, shown.split("\n"))) < 300
+        assert first in f"{picture.title} {picture.words}"
+        assert not ({first, second} & set(shown.split()))
+
+
+def test_short_keeps_both_ends_of_a_name() -> None:
+    assert short("ranking") == "ranking"
+    assert short("x" * 40) == "x" * 40
+    assert short(f"{'a' * 300}-1", 10) == "aaaaaa…a-1"

@@ -78,7 +78,7 @@ def test_a_large_pilot_gives_back_what_it_was_simulated_with() -> None:
     assert sizes[1] == pytest.approx(0.44, abs=0.12)
     assert sum(size * share for size, share in values["shown"]) == pytest.approx(3.7, abs=0.5)
     assert (values["names"], values["subsets"]) == (("ranking", "selection"), 5)
-    assert notes[0].startswith("pilot: 40 participants, 150 claims, 2400 trials.")
+    assert notes[0].startswith("pilot: 40 pilot participants, 150 claims, 2400 trials.")
     assert any("crude" in note for note in notes)
 
 

@@ -127,7 +127,7 @@ def test_another_margin_is_a_deviation() -> None:
 
 def test_the_family_that_was_fixed_is_the_one_adjusted_over() -> None:
     shown, found, _ = finding("Family of tests", full_study(), fixed(family=["success", "n_read"]))
-    assert shown == "success, n_read"
+    assert shown == "success, read"
     assert "Tested in addition" not in found
     assert "Not tested" not in found
 

@@ -84,8 +84,30 @@ def test_a_row_that_begins_with_a_bracket_is_no_option_of_the_line_break() -> No
 
 
 def test_a_column_of_long_cells_wraps() -> None:
-    text = to_latex(table(("one", "not defined, because all sentences were shown at once", "1")))
+    text = to_latex(
+        table(("one", "a long text of words that would never fit beside a number", "1"))
+    )
     assert r"\begin{tabular}{lp{0.60\linewidth}r}" in text
+    assert r"\begin{table*}" in text
+
+
+def test_what_is_not_defined_is_marked_and_explained_below_the_latex_table() -> None:
+    why = "not defined, because all sentences were shown at once"
+    text = to_latex(table(("one", why, "1"), ("two", why, "not defined, because"), note="Rates."))
+    assert text.startswith("% Needs \\usepackage{booktabs}")
+    assert parse_latex(text)[1:] == [
+        ["one", r"n/a\textsuperscript{a}", "1"],
+        ["two", r"n/a\textsuperscript{a}", r"n/a\textsuperscript{b}"],
+    ]
+    assert r"\begin{tabular}{lrr}" in text
+    assert rf"{{Rates. n/a\textsuperscript{{a}} {why}. n/a\textsuperscript{{b}}" in text
+
+
+def test_the_paper_table_names_over_reading_in_words() -> None:
+    text = files()["table5.tex"].decode()
+    assert r"Over-read past the first sufficient prefix (over\_read\_msr) &" in text
+    assert "n/a" in text
+    assert "because" not in text.split("\\bottomrule")[0]
 
 
 def test_names_that_are_markup_are_text_in_markdown() -> None:

@@ -67,7 +67,10 @@ def test_the_methods_hold_the_studys_own_numbers() -> None:
         "trials were planned a participant, the conditions came in blocks, their order balanced "
         "over the places. Participants chose among supported, refuted and can't decide."
     )
-    assert excluded == "All recorded trials count."
+    assert excluded == (
+        "All recorded trials count. No rule of exclusion was fixed beforehand; 0 participants were "
+        "excluded."
+    )
     assert software.startswith("The study ran on suffice 9.9. The analysis used suffice ")
     assert "statsmodels 0." in software
     assert software.endswith("The seed was 77.")

@@ -37,6 +37,7 @@ __all__ = ["incremental", "visit"]
 pytestmark = pytest.mark.browser
 
 TRYING = "Not saved yet. Trying again"
+OFFLINE = "Not saved yet: you seem to be offline."
 FAILED = "Not saved. Something went wrong"
 WRITES = re.compile(r"/(reveal|decide)$")
 ANSWERS = ["Supported", "Refuted", "Can't decide", "Supported"]
@@ -146,7 +147,7 @@ def test_r001_offline_nothing_appears_that_is_not_stored_and_coming_back_goes_on
         expect(me.sentences).to_have_count(count)
     me.context.set_offline(True)
     me.next_button.click()
-    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    expect(me.page.get_by_text(OFFLINE)).to_be_visible()
     expect(me.next_button).to_be_disabled()
     me.page.wait_for_timeout(3500)
     expect(me.sentences).to_have_count(3)
@@ -156,7 +157,7 @@ def test_r001_offline_nothing_appears_that_is_not_stored_and_coming_back_goes_on
     with me.page.expect_response("**/reveal", timeout=1500):
         me.context.set_offline(False)
     expect(me.sentences).to_have_count(4)
-    expect(me.page.get_by_text(TRYING)).to_have_count(0)
+    expect(me.page.locator(".unsaved button")).to_have_count(0)
     expect(me.next_button).to_be_focused()
     trial.refresh_from_db()
     steps = trial.events.filter(kind="reveal").order_by("seq").values_list("step", flat=True)
@@ -783,7 +784,7 @@ def test_r001_looking_away_without_a_network_is_told_afterwards_in_order(
     n_before = trial.events.count()
     me.context.set_offline(True)
     me.next_button.click()
-    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    expect(me.page.get_by_text(OFFLINE)).to_be_visible()
     me.page.evaluate(SHOW_AS, "hidden")
     me.page.wait_for_timeout(1500)
     me.page.evaluate(SHOW_AS, "visible")

@@ -18,6 +18,7 @@ __all__ = ["incremental", "visit"]
 pytestmark = pytest.mark.browser
 
 TRYING = "Not saved yet. Trying again"
+OFFLINE = "Not saved yet: you seem to be offline."
 
 
 def test_a_whole_sitting_by_clicks_receives_each_sentence_when_asked_and_no_secret(
@@ -120,14 +121,16 @@ def test_offline_in_mid_trial_says_so_loses_nothing_and_recovers(
     expect(me.sentences).to_have_count(2)
     me.context.set_offline(True)
     me.next_button.click()
-    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    # Beside the button that was pressed.
+    expect(me.page.locator("#reveal .unsaved")).to_contain_text(OFFLINE)
+    expect(me.page.locator("#decide .unsaved")).to_be_empty()
     expect(me.sentences).to_have_count(2)
     me.context.set_offline(False)
     expect(me.sentences).to_have_count(3)
-    expect(me.page.get_by_text(TRYING)).to_have_count(0)
+    expect(me.page.locator("#reveal .unsaved")).to_be_empty()
     me.context.set_offline(True)
     me.decide("Refuted")
-    expect(me.page.get_by_text(TRYING)).to_be_visible()
+    expect(me.page.locator("#decide .unsaved")).to_contain_text(OFFLINE)
     expect(me.page.get_by_role("radio", name="Refuted")).to_be_checked()
     assert VerificationAnswer.objects.count() == 0
     me.context.set_offline(False)

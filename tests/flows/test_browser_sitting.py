@@ -59,7 +59,7 @@ def test_a_whole_sitting_needs_no_sideways_scrolling_and_meets_no_fault(
     in_trial("Practice 1 of 1")
     page.get_by_label("Why?").fill("The second sentence.")
     decide(opened, "Supported")
-    at("That is right")
+    at("Right, but the sentences you had read did not show it yet")
     page.get_by_role("button", name="Begin the trials").click()
     for number in (1, 2, 3):
         in_trial(f"Trial {number} of 5")

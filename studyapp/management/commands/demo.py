@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,8 +14,8 @@ from django.core.management import call_command
 from studyapp.domain import precompute, progress
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.demo import demo_researcher, demo_study
-from studyapp.domain.lifecycle import open_study
-from studyapp.enums import EnrolmentState, RunKind
+from studyapp.domain.lifecycle import open_study, set_state
+from studyapp.enums import EnrolmentState, RunKind, StudyState
 from studyapp.errors import StudyError
 from studyapp.management.base import StudyCommand
 from studyapp.models import Enrolment, Study
@@ -39,14 +40,14 @@ class Command(StudyCommand):
         name, password = demo_researcher()
         processes: list[subprocess.Popen[bytes]] = []
         try:
-            processes.append(self._start_worker())
             port = free_port(options["port"])
             if options["port"] and port != options["port"]:
                 self.note(f"port {options['port']} is taken, using {port}")
-            web = start_web(port, public_url=f"http://127.0.0.1:{port}")
+            base_url = f"http://127.0.0.1:{port}"
+            processes.append(self._start_worker(base_url))
+            web = start_web(port, public_url=base_url)
             processes.append(web)
             wait_until_up(web, port)
-            base_url = f"http://127.0.0.1:{port}"
             study = self._prepare("demo", "Evidence demo")
             example = self._prepare("demo-example", "Evidence demo, finished example")
             self._finish_example(example, base_url)
@@ -54,6 +55,7 @@ class Command(StudyCommand):
             self.say(f"Take part:    {base_url}/p/{study.code}/")
             self.say(f"Researcher:   {base_url}/   (name {name}, password {password})")
             self.say(f"Results:      {base_url}/studies/{example.slug}/measures/?simulated=on")
+            self._say_address(base_url)
             self.say("Ctrl-C stops everything; the next start goes on where this one was.")
             self.stdout.flush()
             if not options["once"]:
@@ -64,12 +66,23 @@ class Command(StudyCommand):
             for process in reversed(processes):
                 stop(process)
 
-    def _start_worker(self) -> subprocess.Popen[bytes]:
+    def _say_address(self, base_url: str) -> None:
+        """Commands in another shell cannot know the port, and print the links of their own."""
+        if base_url == settings.PUBLIC_URL:
+            return
+        self.say(
+            f"Commands in another shell print links to {settings.PUBLIC_URL}, which is not this "
+            "demo, unless you set there:"
+        )
+        self.say(f"  export SUFFICE_PUBLIC_URL={base_url}")
+
+    def _start_worker(self, public_url: str) -> subprocess.Popen[bytes]:
         log = open(Path(settings.DATA_DIR) / "worker.log", "ab")  # noqa: SIM115  (the child's)
         command = [sys.executable, "-m", "celery", "-A", "studyapp", "worker"]
         with log:
             return subprocess.Popen(
                 [*command, "--concurrency", "2", "--loglevel", "INFO"],
+                env=os.environ | {"SUFFICE_PUBLIC_URL": public_url},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -95,7 +108,12 @@ class Command(StudyCommand):
         return open_study(study)
 
     def _finish_example(self, example: Study, base_url: str) -> None:
-        """Fill the simulated places; a run left in the middle by an earlier start is taken out."""
+        """Fill the simulated places, then close the study.
+
+        A run left in the middle by an earlier start is taken out.
+        """
+        if example.state == StudyState.CLOSED:
+            return
         unfinished = Enrolment.objects.filter(
             slot__study=example, run_kind=RunKind.SIMULATED
         ).exclude(state=EnrolmentState.COMPLETED)
@@ -111,6 +129,7 @@ class Command(StudyCommand):
                 seed=EXAMPLE_SEED,
                 base_url=base_url,
             )
+        set_state(example, StudyState.CLOSED, allowed_from=[StudyState.OPEN, StudyState.PAUSED])
 
 
 def _interrupt(*_: Any) -> None:

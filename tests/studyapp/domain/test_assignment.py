@@ -148,7 +148,8 @@ def test_withdrawal_frees_the_slot_and_keeps_a_count(study):
     enrolment, _ = factories.started(study)
     factories.joined(study)
     withdraw(enrolment.token)
-    assert assignment.has_withdrawn(enrolment.token)
+    assert assignment.has_withdrawn(enrolment.token, study.code)
+    assert not assignment.has_withdrawn(enrolment.token, factories.open_study().code)
     assert not Enrolment.objects.filter(pk=enrolment.pk).exists()
     assert str(factories.joined(study).slot) == "1.1"
     with pytest.raises(BadLink):

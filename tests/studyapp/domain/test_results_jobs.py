@@ -330,7 +330,12 @@ def test_the_report_is_that_of_the_export_under_one_name(
     assert files_in(path.parent) == [path.name]
     export_study(study, tmp_path / f"{study.slug}.zip")
     build_report([tmp_path / f"{study.slug}.zip"], tmp_path / "report")
-    expected = {file.name: file.read_bytes() for file in (tmp_path / "report").iterdir()}
+    report = tmp_path / "report"
+    expected = {
+        file.relative_to(report).as_posix(): file.read_bytes()
+        for file in report.rglob("*")
+        if file.is_file()
+    }
     with zipfile.ZipFile(path) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == expected
     assert content == {
@@ -398,6 +403,25 @@ def test_a_worker_that_lost_its_lease_leaves_no_file(
     assert not results_jobs.run_job(bells[0])
     assert results_jobs.look(study, REPORT).content is None
     assert files_in(results_report.folder_of(study)) == []
+
+
+@pytest.mark.usefixtures("worker")
+def test_the_next_build_removes_what_a_killed_worker_left(study: Study, bells: list[int]) -> None:
+    finish(study)
+    folder = results_report.folder_of(study)
+    # As a process leaves them that dies in the middle: nothing of Python's cleaning up is run.
+    for name in ("making-real-abc", "making-all-def", "making-old"):
+        (folder / name / "report").mkdir(parents=True)
+        (folder / name / "report" / "trials.csv").write_text("somebody's answers")
+    results_jobs.build(study, REPORT)
+    assert results_jobs.run_job(bells[0])
+    content = results_jobs.look(study, REPORT).content
+    assert content is not None
+    # The report with simulated runs has a lease of its own: its worker may be alive.
+    assert sorted(path.name for path in folder.iterdir()) == ["making-all-def", content["file"]]
+    results_jobs.build(study, REPORT, with_simulated=True)
+    assert results_jobs.run_job(bells[1])
+    assert not list(folder.glob("making-*"))
 
 
 # ---- withdrawal ----------------------------------------------------------------------------------

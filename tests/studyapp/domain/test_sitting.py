@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.lifecycle import open_study, set_state
 from studyapp.domain.practice import feedback_of
-from studyapp.domain.questionnaire import submit_questionnaire
+from studyapp.domain.questionnaire import plain_text, read_answers, submit_questionnaire
 from studyapp.domain.sitting import Plan, Stage, place_of, stage_of
 from studyapp.domain.trials import (
     find_run,
@@ -373,6 +373,17 @@ def test_wrong_answers_are_named_and_nothing_is_stored():
         ("age", "121", "Write a number of at most 120."),
         ("age", "inf", "Write a number in digits."),
         ("age", "٤٢", "Write a number in digits."),
+        ("age", "1.2.3", "Write a number in digits."),
+        (
+            "age",
+            "1,000",
+            "This can be read as two numbers. Write 1000 or 1,0000, whichever you mean.",
+        ),
+        (
+            "age",
+            " -12.500 ",
+            "This can be read as two numbers. Write -12500 or -12.5000, whichever you mean.",
+        ),
     ],
 )
 def test_an_answer_outside_its_question_is_refused(name: str, value: str, words: str):
@@ -380,6 +391,38 @@ def test_an_answer_outside_its_question_is_refused(name: str, value: str, words:
     with pytest.raises(BadAnswers) as caught:
         submit_questionnaire(enrolment.token, {"ease": "1", name: value})
     assert caught.value.faults == {name: words}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("1000", "1000"),
+        ("1,0000", "1.0000"),
+        ("12,5", "12.5"),
+        ("1.25", "1.25"),
+        ("0,125", "0.125"),
+        ("-0.125", "-0.125"),
+        ("00.125", "00.125"),
+    ],
+)
+def test_a_number_that_can_be_read_in_one_way_is_kept(value: str, kept: str):
+    question = {"name": "n", "text": "How many?", "kind": "number"}
+    assert read_answers([question], {"n": value}) == {"n": kept}
+
+
+def test_what_to_write_for_an_ambiguous_number_is_said_in_german():
+    question = {"name": "n", "text": "Wie viele?", "kind": "number"}
+    with translation.override("de"), pytest.raises(BadAnswers) as caught:
+        read_answers([question], {"n": "1.000"})
+    with translation.override("de"):
+        assert str(caught.value.faults["n"]) == (
+            "Das lässt sich als zwei verschiedene Zahlen lesen. Schreiben Sie 1000 oder 1.0000, "
+            "je nachdem, was Sie meinen."
+        )
+
+
+def test_half_characters_in_an_answer_become_the_sign_for_what_cannot_be_read():
+    assert plain_text("a\ud800b\udfff \U0001f600\0\r\n") == "a\ufffdb\ufffd \U0001f600\n"
 
 
 def test_a_questionnaire_without_any_answer_completes_where_none_is_required():

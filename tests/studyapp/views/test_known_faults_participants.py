@@ -28,7 +28,7 @@ from django.test import Client
 from django.utils import timezone
 
 from studyapp.domain import lifecycle
-from studyapp.domain.assignment import return_run
+from studyapp.domain.assignment import return_run, withdraw
 from studyapp.domain.configuration import create_study
 from studyapp.domain.export import export_study
 from studyapp.domain.recruiting import arrivals_of
@@ -63,6 +63,7 @@ from tests.studyapp.views.pages import (
     trial_url,
     welcome_url,
 )
+from tests.studyapp.views.test_languages import words_of
 from tests.studyapp.views.test_participant_load import at_the_same_moment
 
 
@@ -526,6 +527,34 @@ def test_r115_addresses_of_another_run_say_nothing(study: Study, client: Client)
             for secret in (trial.claim.text, theirs.token, trial.code):
                 assert secret not in answer.content.decode()
     assert counts() == before
+
+
+@pytest.mark.parametrize("action", ["reveal", "decide", "seen"])
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_run_under_the_address_of_another_study_is_not_found(
+    study: Study, client: Client, action: str, headers: dict[str, str]
+) -> None:
+    _, trial = factories.started_in(study, "incremental")
+    other = factories.open_study()
+    before = counts()
+    address = f"/p/{other.code}/r/{trial.enrolment.token}/t/{trial.code}/{action}"
+    good = {"rank": 2, "decision": "supported", "n_shown": 1, "kind": "page_hidden"}
+    for data in (good, good | {"decision": "odd", "rank": "odd", "n_shown": "odd"}):
+        answer = client.post(address, data, headers=headers)
+        assert answer.status_code == 404
+        assert "It belongs to no run of this study" in words_of(answer) or action == "seen"
+        assert trial.claim.text not in answer.content.decode()
+    assert counts() == before
+
+
+def test_a_withdrawn_run_is_unknown_to_another_study(study: Study, client: Client) -> None:
+    enrolment, _ = factories.started(study)
+    other = factories.open_study()
+    withdraw(enrolment.token)
+    assert client.get(run_url(enrolment)).status_code == 410
+    address = f"/p/{other.code}/r/{enrolment.token}/"
+    assert client.get(address).status_code == 404
+    assert client.post(address + "withdraw").status_code == 404
 
 
 def test_r119_the_pages_may_be_framed_and_need_no_cookie(study: Study, client: Client) -> None:

@@ -287,7 +287,7 @@ def test_a_whole_sitting_is_german_and_stores_english_keys(client: Client) -> No
     assert seen == {"break"}
     assert "Noch einige Fragen" in words_of(pages[-1])
     pages.append(client.get(run + "withdraw"))
-    assert "Ihre 6 Antworten," in words_of(pages[-1])
+    assert "Ihre Antworten zu 4 Aufgaben, Ihre Antworten in der Übung," in words_of(pages[-1])
     pages.append(client.post(run + "questionnaire", {"q-age": "7"}))
     assert "Geben Sie eine Zahl von mindestens 16 an." in words_of(pages[-1])
     client.post(run + "questionnaire", {"q-age": "47"})

@@ -143,7 +143,10 @@ def test_the_two_interfaces_differ_by_the_reveal_button_only(study: Study, clien
         page = re.sub(r"<li .*?</li>\s*", "", page, flags=re.S)
         page = re.sub(r'(name="n_shown" value=)"\d+"', r'\1"N"', page)
         page = re.sub(
-            r"<form [^>]*/reveal\".*?<button.*?</button>(.*?)</form>", r"\1", page, flags=re.S
+            r"<form [^>]*/reveal\".*?<button.*?</button>(.*?)<p class=\"unsaved\".*?</form>",
+            r"\1",
+            page,
+            flags=re.S,
         )
         page = re.sub(r'</?span( id="shown")?>|<input type="hidden" name="rank"[^>]*>', "", page)
         return re.sub(r"\s+", "", page)

@@ -21,7 +21,7 @@ def test_withdrawing_says_what_it_deletes_deletes_it_and_says_so_afterwards(
     client.post(url + "begin")
     decide(client, Trial.objects.get())
     page = client.get(url + "withdraw")
-    assert "your 1 answer" in page.content.decode()
+    assert "your answer to 1 trial," in page.content.decode()
     assert Enrolment.objects.count() == 1
     response = client.post(*form_ending(page, "withdraw"))
     assert response.status_code == 303

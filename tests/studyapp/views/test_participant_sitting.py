@@ -6,9 +6,12 @@ import re
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
-from studyapp.domain import lifecycle
+from studyapp.domain import assignment, lifecycle
+from studyapp.domain.join_forms import JoinForm
+from studyapp.domain.recruiting import Recruited
 from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
 from studyapp.enums import EnrolmentState, Interface, StudyState, TrialKind
 from studyapp.models import (
@@ -103,7 +106,7 @@ def test_a_whole_sitting_by_plain_forms(client: Client) -> None:
     page = step(client, page, "begin")
     right = Trial.objects.get(state="open").claim.label
     page = step(client, page, "decide", decision=right, **answer)
-    assert "That is right" in words_of(page)
+    assert "Right, but the sentences you had read did not show it yet" in words_of(page)
     page = step(client, page, "begin")
     seen = []
     while has_form(page, "decide"):
@@ -154,14 +157,99 @@ def test_feedback_says_right_or_wrong_in_words_with_the_reason(client: Client) -
     assert "That is not what the evidence says Your answer Refuted" in words
     assert "What the evidence says Supported The second &lt;sentence&gt; says so." in words
     assert "You can try this claim once more. Try again" in words
-    # What was read, and nothing that was not.
-    assert "Sentence 1 about claim 5." in words
-    assert "Sentence 2 about claim 5." not in words
-    decide_on(start_next_trial(enrolment.token))
+    trial = start_next_trial(enrolment.token)
+    reveal_next(enrolment.token, trial.code, 2)
+    decide_on(trial)
     words = words_of(client.get(run_url(enrolment)))
-    assert "That is right" in words
+    assert "That is right Your answer Supported" in words
+    assert "You read" not in words
     assert "Practice is over." in words
     assert "Begin the trials" in words
+
+
+def feedback_after(client: Client, decision: str, n_read: int) -> str:
+    """The page after a supported practice claim, whose second sentence settles it."""
+    enrolment, trial = factories.started(factories.sitting_study(n_practice=1))
+    for rank in range(2, n_read + 1):
+        reveal_next(enrolment.token, trial.code, rank)
+    decide_on(trial, decision)
+    return words_of(client.get(run_url(enrolment)))
+
+
+@pytest.mark.parametrize(
+    ("decision", "n_read", "said"),
+    [
+        ("supported", 2, "That is right Your answer Supported"),
+        (
+            "supported",
+            1,
+            "Right, but the sentences you had read did not show it yet Your answer Supported What "
+            "the evidence says Supported You read 1 of 5 sentences. In the study, go on reading "
+            "until they do.",
+        ),
+        (
+            "cant_decide",
+            1,
+            "What you read did not settle the claim yet Your answer Can&#x27;t decide What the "
+            "evidence says Supported You read 1 of 5 sentences. “Can&#x27;t decide” fits what you "
+            "read, but there was more to read: in the study, go on reading until the sentences "
+            "settle the claim or all of them have been shown.",
+        ),
+        ("cant_decide", 2, "The evidence you read does settle this claim Your answer"),
+        (
+            "refuted",
+            1,
+            "That is not what the evidence says Your answer Refuted What the evidence says "
+            "Supported You read 1 of 5 sentences. What you read did not settle the claim yet: in "
+            "the study, go on reading until it does.",
+        ),
+        ("refuted", 5, "That is not what the evidence says Your answer Refuted"),
+    ],
+)
+def test_feedback_depends_on_what_was_read(
+    client: Client, decision: str, n_read: int, said: str
+) -> None:
+    words = feedback_after(client, decision, n_read)
+    assert said in words
+    assert ("You read 1 of" in words) == (n_read == 1)
+
+
+def test_feedback_shows_what_was_not_read_with_its_numbers(client: Client) -> None:
+    enrolment, trial = factories.started(factories.sitting_study(n_practice=1))
+    reveal_next(enrolment.token, trial.code, 2)
+    decide_on(trial, "refuted")
+    html = client.get(run_url(enrolment)).content.decode()
+    read, unread = html.split("What you had not read yet")
+    numbers = [re.findall(r'<li id="sentence-(\d)"', part) for part in (read, unread)]
+    assert numbers == [["1", "2"], ["3", "4", "5"]]
+    assert 'start="3"' in unread
+    assert [text in unread for text in ("Sentence 1 about", "Sentence 2 about")] == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["main", "attention"])
+def test_no_other_trial_shows_what_was_not_read(client: Client, kind: str) -> None:
+    study = factories.sitting_study(4, n_practice=1, n_attention=1, sitting={"break_every": 1})
+    enrolment, trial = factories.started(study)
+    decide_on(trial)
+    trial = start_next_trial(enrolment.token)
+    for _ in range(2):
+        pages = [client.get(run_url(enrolment))]
+        is_wanted = trial.kind == kind
+        hidden = trial.claim.candidates.exclude(
+            position__in=trial.stimulus["order"][: trial.n_steps]
+        )
+        texts = list(hidden.values_list("text", flat=True))
+        following = decide_on(trial)
+        pages.append(client.get(run_url(enrolment)))
+        if is_wanted:
+            assert texts
+            assert not [text for text in texts for page in pages if text in words_of(page)]
+        trial = following or start_next_trial(enrolment.token)
+
+
+def test_an_explanation_finds_every_sentence_it_may_speak_of_on_the_page(client: Client) -> None:
+    words = feedback_after(client, "cant_decide", 1)
+    assert [f"Sentence {number} about claim 5." in words for number in range(5)] == [True] * 5
 
 
 def test_a_late_decision_on_a_practice_trial_leads_to_the_feedback(client: Client) -> None:
@@ -189,7 +277,7 @@ def test_a_pause_in_practice_waits_and_then_shows_the_feedback(client: Client) -
     assert "This study is paused" in words_of(client.get(run_url(enrolment)))
     assert client.post(run_url(enrolment) + "begin", headers=HTMX).status_code == 409
     lifecycle.set_state(study, StudyState.OPEN, allowed_from=[StudyState.PAUSED])
-    assert "That is right" in words_of(client.get(run_url(enrolment)))
+    assert "Right, but the sentences" in words_of(client.get(run_url(enrolment)))
 
 
 # ---- attention -----------------------------------------------------------------------------------
@@ -345,6 +433,61 @@ def test_the_withdrawal_page_names_the_answers_at_the_end(client: Client) -> Non
     assert counts()["QuestionnaireAnswer"] == 0
 
 
+def test_withdrawing_counts_trials_apart_from_practice(client: Client) -> None:
+    study = factories.sitting_study(4, n_practice=1, n_attention=1)
+    enrolment, trial = factories.started(study)
+    url = run_url(enrolment) + "withdraw"
+    assert "your place in the study (you have given no answer yet)," in words_of(client.get(url))
+    decide_on(trial, "cant_decide")
+    trial = start_next_trial(enrolment.token)
+    decide_on(trial)
+    words = words_of(client.get(url))
+    assert "once and for good: your answers in practice, which sentences" in words
+    trial = start_next_trial(enrolment.token)
+    while trial is not None:
+        trial = decide_on(trial)
+    words = words_of(client.get(url))
+    assert "your answers to 5 trials, your answers in practice, which sentences" in words
+    assert "no answer yet" not in words
+
+
+# ---- coming back ---------------------------------------------------------------------------------
+
+
+def test_the_pages_name_the_address_that_leads_back(client: Client) -> None:
+    study = factories.sitting_study(4, sitting={"break_every": 1})
+    enrolment = factories.joined(study)
+    address = f'value="{settings.PUBLIC_URL}{run_url(enrolment)}" readonly'
+    page = client.get(run_url(enrolment))
+    assert "the address of this page brings you back to where you were" in words_of(page)
+    assert address in page.content.decode()
+    page = client.get(run_url(enrolment) + "help")
+    assert "come back later by the address of this page" in words_of(page)
+    assert address in page.content.decode()
+    decide_on(start_next_trial(enrolment.token))
+    page = client.get(run_url(enrolment))
+    assert "Time for a break" in words_of(page)
+    assert "its address brings you back here" in words_of(page)
+    assert address in page.content.decode()
+
+
+def test_a_link_with_an_id_is_said_to_lead_back(client: Client) -> None:
+    study = factories.sitting_study(
+        4, sitting={"break_every": 1}, recruiting={"id_parameter": "PROLIFIC_PID"}
+    )
+    joining = JoinForm("first", recruited=Recruited("A1B2"))
+    enrolment = assignment.join(study.code, joining)
+    pages = [client.get(run_url(enrolment) + page) for page in ("", "help")]
+    decide_on(start_next_trial(enrolment.token))
+    pages.append(client.get(run_url(enrolment)))
+    for page in pages:
+        assert "the link you were given" in words_of(page)
+        assert 'id="address"' not in page.content.decode()
+    # As it does, in another browser.
+    back = Client().get(f"/p/{study.code}/?PROLIFIC_PID=A1B2")
+    assert back.headers["Location"] == run_url(enrolment)
+
+
 # ---- the end -------------------------------------------------------------------------------------
 
 RETURN = {"return_url": "https://app.example.org/done?cc={code}&x=1"}
@@ -453,7 +596,8 @@ def test_claim_and_evidence_are_translated_only_where_the_study_allows_it(
         not allows
     )
     decide_on(trial)
-    assert client.get(run_url(enrolment)).content.decode().count('translate="no"') == 2 * (
+    # The claim, what was read and what was not.
+    assert client.get(run_url(enrolment)).content.decode().count('translate="no"') == 3 * (
         not allows
     )
 
@@ -482,9 +626,9 @@ def test_a_sitting_with_everything_costs_a_main_trial_no_query_more(client: Clie
     trial = Trial.objects.get(state="open")
     while trial is not None:
         trial = decide_on(trial)
-    # Run, open trial, stage, and how many are done.
+    # Run, open trial, stage, how many are done, and how people come to the study.
     assert "Time for a break" in words_of(client.get(page))
-    assert n_queries(lambda: client.get(page)) == 4
+    assert n_queries(lambda: client.get(page)) == 5
 
 
 def test_the_claims_of_a_study_do_not_change_what_a_page_costs(client: Client) -> None:

@@ -19,7 +19,7 @@ from studyapp.domain import lifecycle
 from studyapp.domain.assignment import return_run, withdraw
 from studyapp.domain.export import export_study
 from studyapp.domain.import_archive import import_study
-from studyapp.domain.join_forms import invite
+from studyapp.domain.join_forms import invite, issue_join_form
 from studyapp.domain.recruiting import MAX_SEEN, digest_of
 from studyapp.enums import ConditionPolicy, EnrolmentState, RunKind, StudyState, TrialKind
 from studyapp.errors import NotReady, StudyError
@@ -35,6 +35,7 @@ from studyapp.models import (
 from tests import factories
 from tests.studyapp.domain.test_trials import in_threads
 from tests.studyapp.views.pages import counts, decide, field_of, has_form, run_url, welcome_url
+from tests.studyapp.views.test_languages import english_words_of, words_of
 from tests.studyapp.views.test_participant_load import at_the_same_moment, n_queries
 
 PID = "5a9d64f5f6dfdd0001eaa73d"
@@ -149,9 +150,11 @@ def test_consent_and_withdrawal_of_one_id_at_once_agree_in_the_end(committed_db:
         assert answers[0] in (303, 410)
         assert answers[1] is None
         known = RecruiterId.objects.get(study=study)
-        n_left = Enrolment.objects.filter(slot__study=study).count()
         assert known.has_withdrawn
-        assert (n_left, known.value) == ((1, PID) if answers[0] == 303 else (0, ""))
+        assert (known.value, known.participant) == ("", None)
+        assert not Enrolment.objects.filter(slot__study=study).exists()
+        # A run that began a moment before is withdrawn with the first one.
+        assert study.withdrawals.count() == (2 if answers[0] == 303 else 1)
 
 
 def test_two_ids_in_one_browser_are_two_people(recruiting: Study, client: Client) -> None:
@@ -220,6 +223,40 @@ def test_invitations_need_no_id(recruiting: Study, client: Client) -> None:
     assert client.post(f"/p/{recruiting.code}/join", data).status_code == 303
     assert Enrolment.objects.get().run_kind == RunKind.PILOT
     assert not RecruiterId.objects.exists()
+
+
+@pytest.mark.parametrize("run", ["?run=", "?run=%20", "?run=&run="])
+def test_an_empty_invitation_is_none(recruiting: Study, client: Client, run: str) -> None:
+    address = welcome_url(recruiting) + run
+    assert client.get(address).status_code == 400
+    assert dict(RefusedId.objects.values_list("kind", "n")) == {"missing": 1}
+    form = field_of(client.get(f"{address}&PROLIFIC_PID={PID}"), "form")
+    client.post(f"/p/{recruiting.code}/join", {"form": form, "consent": "yes"})
+    assert RecruiterId.objects.get().value == PID
+    lead = Client().get(f"{address}&PROLIFIC_PID={PID}")
+    assert lead.headers["Location"] == run_url(Enrolment.objects.get())
+
+
+def test_an_empty_invitation_opens_a_study_without_ids(study: Study, client: Client) -> None:
+    assert has_form(client.get(f"{welcome_url(study)}?run="), "join")
+
+
+def test_several_invitations_are_refused_kindly(recruiting: Study, client: Client) -> None:
+    one, two = (invite(recruiting, RunKind.PILOT) for _ in range(2))
+    answer = client.get(f"{welcome_url(recruiting)}?run={one}&run={two}")
+    assert answer.status_code == 404
+    assert "This invitation is not valid. Ask for a new link." in words_of(answer)
+    assert has_form(client.get(f"{welcome_url(recruiting)}?run={one}&run={one}"), "join")
+
+
+def test_a_form_without_an_id_starts_no_run(recruiting: Study, client: Client) -> None:
+    """Such as one that was handed out before the study asked for ids."""
+    before = counts()
+    form = issue_join_form(recruiting, None)
+    answer = client.post(f"/p/{recruiting.code}/join", {"form": form, "consent": "yes"})
+    assert answer.status_code == 400
+    assert "has no participant id" in words_of(answer)
+    assert counts() == before
 
 
 def test_the_database_refuses_what_the_code_should_never_do(recruiting: Study) -> None:
@@ -377,17 +414,64 @@ def test_a_repeat_goes_through_practice_and_attention_checks_again(db: None) -> 
     assert Trial.objects.filter(kind=TrialKind.ATTENTION).count() == 2
 
 
-def test_a_withdrawal_from_one_of_two_runs_keeps_the_other_and_ends_all(db: None) -> None:
-    study = recruiting_study(3, n_claims=8, n_subsets=4)
+def two_runs(**options: Any) -> tuple[Study, list[Enrolment]]:
+    """A study whose only id has finished two of three runs, of two answers each."""
+    study = recruiting_study(3, n_claims=8, n_subsets=4, **options)
+    runs = []
     for _ in range(2):
         consent(Client(), study)
-        last = Enrolment.objects.latest("pk")
-        finish(last)
-    withdraw(last.token)
-    known = RecruiterId.objects.get()
-    assert (known.value, known.has_withdrawn) == (PID, True)
-    assert Enrolment.objects.count() == 1
-    assert Client().get(link(study)).status_code == 410
+        runs.append(Enrolment.objects.latest("pk"))
+        finish(runs[-1])
+    return study, runs
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_withdrawal_from_one_of_two_runs_deletes_both(db: None, which: int) -> None:
+    study, runs = two_runs()
+    consent(Client(), study, "somebody else")
+    Client().post(run_url(runs[which]) + "withdraw")
+    known = RecruiterId.objects.get(has_withdrawn=True)
+    assert (known.value, known.others, known.participant) == ("", {}, None)
+    assert [run.participant.recruiter_id.value for run in Enrolment.objects.all()] == [
+        "somebody else"
+    ]
+    assert Participant.objects.count() == 1
+    assert not Trial.objects.exists()
+    # One row an enrolment, so that the counts of runs and of places stay what they are.
+    assert sorted(study.withdrawals.values_list("enrolment_number", "n_trials")) == [
+        (run.pk, 4) for run in runs
+    ]
+    for address in (link(study), *map(run_url, runs)):
+        page = Client().get(address)
+        assert page.status_code == 410
+        assert "Everything recorded in all your runs of this study is deleted" in words_of(page)
+
+
+def test_the_question_before_a_withdrawal_says_how_many_runs_go(db: None) -> None:
+    _, runs = two_runs()
+    page = words_of(Client().get(run_url(runs[0]) + "withdraw"))
+    assert "You have taken part 2 times. This deletes everything recorded in all 2 runs" in page
+    assert "your 8 answers," in page
+    assert "Only the fact that 2 runs were withdrawn is counted." in page
+    assert "Your participant id is deleted with it." in page
+
+
+def test_the_question_and_the_end_of_several_runs_are_said_in_german(db: None) -> None:
+    _, runs = two_runs(lang="de", title="Studie")
+    question = Client().get(run_url(runs[1]) + "withdraw")
+    assert "Sie haben 2 Mal teilgenommen." in words_of(question)
+    assert english_words_of(question) == []
+    Client().post(run_url(runs[1]) + "withdraw")
+    end = Client().get(run_url(runs[0]))
+    assert "zu allen Ihren Teilnahmen an dieser Studie" in words_of(end)
+    assert english_words_of(end) == []
+
+
+def test_withdrawals_of_two_runs_at_once_delete_both_once(committed_db: None) -> None:
+    study, runs = two_runs()
+    in_threads(lambda index: Client().post(run_url(runs[index]) + "withdraw").status_code, 2)
+    assert not Participant.objects.exists()
+    assert study.withdrawals.count() == 2
 
 
 def test_a_study_of_one_condition_a_person_takes_no_repeats(db: None) -> None:

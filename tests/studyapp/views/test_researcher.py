@@ -277,6 +277,31 @@ def test_participants_are_counted_by_state_and_kind_and_the_sums_agree(
     assert pseudonym not in html
 
 
+def test_where_only_simulated_runs_are_the_cards_speak_of_them(client: Client, ann: Any) -> None:
+    study = factories.ready_study(owner=ann)
+    factories.add_claims(study, 1, role="practice")
+    study = lifecycle.open_study(study)
+    for _ in range(2):
+        run, trial = factories.started(study, RunKind.SIMULATED)
+        record_decision(run.token, trial.code, {"decision": trial.claim.label})
+        trial = start_next_trial(run.token)
+        while trial is not None:
+            trial = record_decision(run.token, trial.code, {"decision": "cant_decide"})
+    html = page(client, study)
+    assert state_of(html, "participants") == "2 simulated runs finished"
+    # Practice is not counted, as on the page of results.
+    assert state_of(html, "measures") == "8 simulated trials"
+    assert state_of(html, "export") == "8 simulated trials"
+    results = reverse("study-measures", args=[study.slug])
+    assert f'hx-get="{results}?simulated=on&amp;part=table"' in html
+    assert f'href="{results}?simulated=on"' in html
+    assert ">2 simulated<" in client.get(reverse("study-list")).content.decode()
+    factories.joined(study)
+    html = page(client, study)
+    assert state_of(html, "participants") == "1 of 2 places taken, 0 completed"
+    assert ">0 of 2<" in client.get(reverse("study-list")).content.decode()
+
+
 def test_an_expired_place_is_marked(client: Client, ann: Any) -> None:
     study = factories.open_study(owner=ann)
     enrolment, _ = factories.started(study)
