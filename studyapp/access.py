@@ -53,8 +53,9 @@ def study_or_404(
     if study is None:
         raise Http404("There is no such study among yours.")
     if study.role not in at_least(role):
+        article = "a" if study.role == Role.VIEWER else "an"
         raise PermissionDenied(
-            f"You are {Role(study.role).label.lower()} of this study; this takes "
+            f"You are {article} {Role(study.role).label.lower()} of this study; this takes "
             f"{Role(role).label.lower()}s. An owner can change your role on the members page."
         )
     return study

@@ -106,7 +106,7 @@ def locked_reason(study: Study) -> str:
     if not study.is_draft:
         return frozen_reason(study)
     if not rights(study)["may_edit"]:
-        return "You are viewer of this study: its editors and owners change what is set here."
+        return "You are a viewer of this study: its editors and owners change what is set here."
     return ""
 
 

@@ -315,7 +315,9 @@ def test_a_study_of_somebody_else_does_not_exist_for_a_researcher(owned: Study) 
         study_or_404(researcher("bob"), owned.slug)
     with pytest.raises(Http404):
         study_or_404(owned.owner, "no-such-study")
-    with pytest.raises(PermissionDenied, match="You are viewer of this study; this takes editors"):
+    with pytest.raises(
+        PermissionDenied, match="You are a viewer of this study; this takes editors"
+    ):
         study_or_404(get_user_model().objects.get(username="vi"), owned.slug, EDITOR)
 
 

@@ -20,7 +20,7 @@ from tests.studyapp.views.setup_pages import url
 
 pytestmark = pytest.mark.django_db
 
-VIEWER_NOTE = "You are viewer of this study"
+VIEWER_NOTE = "You are a viewer of this study"
 
 
 @pytest.fixture
