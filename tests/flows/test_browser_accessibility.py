@@ -148,7 +148,7 @@ def test_a_whole_sitting_needs_no_mouse(visit: Callable[..., Visit]) -> None:
     def tab_to(name: str) -> None:
         for _ in range(15):
             keys.press("Tab")
-            if page.evaluate("document.activeElement.closest('label, a, button').textContent") in (
+            if page.evaluate("document.activeElement.closest('label, a, button')?.textContent") in (
                 name,
                 f"{name} ",
             ):

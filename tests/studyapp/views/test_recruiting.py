@@ -451,7 +451,7 @@ def test_the_question_before_a_withdrawal_says_how_many_runs_go(db: None) -> Non
     _, runs = two_runs()
     page = words_of(Client().get(run_url(runs[0]) + "withdraw"))
     assert "You have taken part 2 times. This deletes everything recorded in all 2 runs" in page
-    assert "your 8 answers," in page
+    assert "your answers to 8 trials," in page
     assert "Only the fact that 2 runs were withdrawn is counted." in page
     assert "Your participant id is deleted with it." in page
 
