@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from analysis.comparison.crossed import Crossed, Factored
 from analysis.comparison.model_rows import CannotFit, ModelRows, check_factors, check_rank
+from analysis.comparison.searching import stops_beyond, without_needless
 
 #: SDs of claims and participants where the search begins.
 _STARTS = ((1.0, 0.5), (0.3, 1.0))
@@ -28,8 +29,6 @@ _HESSIAN_STEP = 1e-2
 #: The mode is found when a Newton step gains less; a step may lose so much by rounding.
 _MODE_GAIN = 1e-16
 _ROUNDING = 1e-11
-#: A standard deviation whose loss changes the deviance by less is 0.
-_NO_LOSS = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def fit_laplace(rows: ModelRows, columns: np.ndarray) -> LaplaceFit:
         raise CannotFit("all trials have the same outcome")
     model = _Laplace(rows, columns)
     best = min((model.search(start) for start in _STARTS), key=model.deviance)
-    best = _without_needless(model, best)
+    best = without_needless(model.deviance, best)
     return LaplaceFit(
         best[2:],
         _errors(model, best),
@@ -83,7 +82,7 @@ class _Laplace:
             first,
             jac=self.gradient,
             method="BFGS",
-            callback=_stop_if_run_away,
+            callback=stops_beyond(_RUN_AWAY),
             options={"gtol": 1e-4, "maxiter": _MAX_STEPS},
         )
         return np.concatenate([np.abs(found.x[:2]), found.x[2:]])
@@ -137,22 +136,6 @@ class _Laplace:
         eta = fixed + self.crossed.spread(scales * modes)
         log_likelihood = (self.outcome * eta - np.logaddexp(0, eta)).sum()
         return float(log_likelihood - modes @ modes / 2)
-
-
-def _stop_if_run_away(parameters: np.ndarray) -> None:
-    """Ends a search that only follows a rising likelihood towards infinity."""
-    if np.abs(parameters).max() > _RUN_AWAY:
-        raise StopIteration
-
-
-def _without_needless(model: _Laplace, parameters: np.ndarray) -> np.ndarray:
-    """SDs that change nothing become an exact 0."""
-    for place in (0, 1):
-        without = parameters.copy()
-        without[place] = 0
-        if model.deviance(without) <= model.deviance(parameters) + _NO_LOSS:
-            parameters = without
-    return parameters
 
 
 def _errors(model: _Laplace, best: np.ndarray) -> np.ndarray | None:

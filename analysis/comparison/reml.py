@@ -15,11 +15,10 @@ from scipy.optimize import minimize
 
 from analysis.comparison.crossed import Crossed
 from analysis.comparison.model_rows import CannotFit, ModelRows, check_factors, check_rank
+from analysis.comparison.searching import stops_beyond, without_needless
 
 #: Where the search begins: claim and participant SD over that of the residual.
 _STARTS = ((1.0, 1.0), (1.0, 0.1), (0.1, 1.0), (0.1, 0.1))
-#: A scale whose loss changes the criterion by less is 0.
-_NO_LOSS = 1e-6
 #: A scale beyond it has run away: claims and participants explain everything.
 _RUN_AWAY = 1e3
 #: The share of the residual in the total variance below which the model fits exactly.
@@ -50,7 +49,7 @@ def fit_reml(rows: ModelRows, columns: np.ndarray) -> RemlFit:
     if np.ptp(rows.outcome) == 0:
         raise CannotFit("all trials have the same value")
     profile = _Profile(rows, columns)
-    scales = _without_needless(profile, _search(profile))
+    scales = without_needless(profile.deviance, _search(profile))
     return profile.fit_at(scales)
 
 
@@ -119,7 +118,7 @@ def _search(profile: _Profile) -> np.ndarray:
             profile.deviance,
             start,
             method="Nelder-Mead",
-            callback=_stop_if_run_away,
+            callback=stops_beyond(_RUN_AWAY),
             options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 2_000},
         )
         for start in _STARTS
@@ -128,19 +127,3 @@ def _search(profile: _Profile) -> np.ndarray:
     if not np.isfinite(best.fun) or np.abs(best.x).max() > _RUN_AWAY:
         raise CannotFit("claims and participants explain the outcomes without a residual")
     return np.abs(best.x)
-
-
-def _stop_if_run_away(scales: np.ndarray) -> None:
-    """Ends a search that only follows a rising likelihood towards infinity."""
-    if np.abs(scales).max() > _RUN_AWAY:
-        raise StopIteration
-
-
-def _without_needless(profile: _Profile, scales: np.ndarray) -> np.ndarray:
-    """Scales that change nothing become an exact 0: a variance estimated as 0 is 0."""
-    for place in (0, 1):
-        without = scales.copy()
-        without[place] = 0
-        if profile.deviance(without) <= profile.deviance(scales) + _NO_LOSS:
-            scales = without
-    return scales

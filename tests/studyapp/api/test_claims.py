@@ -12,7 +12,7 @@ from studyapp.domain.export_evidence import claim_records
 from studyapp.models import Claim, Study
 from tests import factories
 from tests.shared_data import ROOT
-from tests.studyapp.api.asking import Api, a_claim, error_of, researcher
+from tests.studyapp.api.asking import Api, a_claim, error_of
 
 pytestmark = pytest.mark.django_db
 
@@ -25,16 +25,6 @@ REPORT = {
     "notices": [],
     "left_out": {},
 }
-
-
-@pytest.fixture
-def ann() -> Any:
-    return researcher("ann")
-
-
-@pytest.fixture
-def api(ann: Any) -> Api:
-    return Api(ann)
 
 
 @pytest.fixture

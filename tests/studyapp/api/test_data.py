@@ -21,19 +21,9 @@ from studyapp.domain.trials import record_decision, reveal_next
 from studyapp.enums import RunKind
 from studyapp.models import Event, Study, Trial
 from tests import factories
-from tests.studyapp.api.asking import Api, error_of, researcher
+from tests.studyapp.api.asking import Api, error_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ann() -> Any:
-    return researcher("ann")
-
-
-@pytest.fixture
-def api(ann: Any) -> Api:
-    return Api(ann)
 
 
 @pytest.fixture

@@ -12,14 +12,9 @@ from django.test import Client, override_settings
 from studyapp.api.errors import listed_problems, problem_of
 from studyapp.models import Study
 from tests import factories
-from tests.studyapp.api.asking import Api, a_claim, error_of, researcher
+from tests.studyapp.api.asking import Api, a_claim, error_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def api() -> Api:
-    return Api(researcher("ann"))
 
 
 @pytest.fixture

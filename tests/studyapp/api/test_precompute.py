@@ -10,19 +10,9 @@ from studyapp.domain import precompute
 from studyapp.enums import JobState
 from studyapp.models import PrecomputeJob, Study
 from tests import factories
-from tests.studyapp.api.asking import Api, error_of, researcher
+from tests.studyapp.api.asking import Api, error_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ann() -> Any:
-    return researcher("ann")
-
-
-@pytest.fixture
-def api(ann: Any) -> Api:
-    return Api(ann)
 
 
 @pytest.fixture

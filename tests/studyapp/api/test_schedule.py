@@ -9,19 +9,9 @@ import pytest
 
 from studyapp.models import PlannedTrial, Slot, Study
 from tests import factories
-from tests.studyapp.api.asking import Api, error_of, researcher
+from tests.studyapp.api.asking import Api, error_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ann() -> Any:
-    return researcher("ann")
-
-
-@pytest.fixture
-def api(ann: Any) -> Api:
-    return Api(ann)
 
 
 @pytest.fixture

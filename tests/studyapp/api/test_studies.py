@@ -18,16 +18,6 @@ pytestmark = pytest.mark.django_db
 RANKING = {"name": "ranking", "interface": "incremental", "method": "coverage"}
 
 
-@pytest.fixture
-def ann() -> Any:
-    return researcher("ann")
-
-
-@pytest.fixture
-def api(ann: Any) -> Api:
-    return Api(ann)
-
-
 def state_of(study: Study) -> str:
     return Study.objects.get(pk=study.pk).state
 
