@@ -66,13 +66,20 @@ class RunKind(TextChoices):
 
 
 class EnrolmentState(TextChoices):
-    """``consented`` and ``active`` hold a slot while their lease runs, ``completed`` for good."""
+    """``consented`` and ``active`` hold a slot while their lease runs, ``completed`` for good.
+
+    All others free it; their data stay, marked, but for those of who withdrew.
+    """
 
     CONSENTED = "consented", "Reading the instructions"
     ACTIVE = "active", "In the trials"
     COMPLETED = "completed", "Completed"
     TIMED_OUT = "timed_out", "Timed out"
     RETURNED = "returned", "Returned"
+    PAID_PARTIAL = "paid_partial", "Paid, partial"
+    SCREENED_OUT = "screened_out", "Screened out"
+    FAILED_CHECKS = "failed_checks", "Failed checks"
+    REJECTED = "rejected", "Rejected"
     WITHDRAWN = "withdrawn", "Withdrawn"
 
 
@@ -137,6 +144,15 @@ class AuditAction(TextChoices):
     STUDY_RESUMED = "study_resumed", "Study resumed"
     STUDY_CLOSED = "study_closed", "Study closed"
     STUDY_EXPORTED = "study_exported", "Export made"
+    RUN_RETURNED = "run_returned", "Run returned"
+    RUN_RELEASED = "run_released", "Place released"
+    RUN_REJECTED = "run_rejected", "Run rejected"
+    RUN_PAID_PARTIAL = "run_paid_partial", "Run paid, partial"
+    RUN_SCREENED_OUT = "run_screened_out", "Run screened out"
+    RUN_FAILED_CHECKS = "run_failed_checks", "Run failed checks"
+    RUN_EXTENDED = "run_extended", "Place held longer"
+    SLOTS_CLOSED = "slots_closed", "Slots closed"
+    SLOTS_REOPENED = "slots_reopened", "Slots opened again"
     MEMBER_INVITED = "member_invited", "Invitation made"
     INVITATION_REVOKED = "invitation_revoked", "Invitation revoked"
     MEMBER_JOINED = "member_joined", "Member joined"

@@ -20,7 +20,7 @@ from studyapp.domain.recruiting import (
     recruits_by_id,
     standing_run,
 )
-from studyapp.domain.seats import Seat, mark_incomplete, take_seat
+from studyapp.domain.seats import Seat, take_seat
 from studyapp.domain.traces import forget_deleted_text
 from studyapp.enums import EnrolmentState, RefusedIdKind, RunKind
 from studyapp.errors import (
@@ -30,10 +30,8 @@ from studyapp.errors import (
     NothingLeft,
     NotOpen,
     StalePage,
-    StudyError,
 )
 from studyapp.models import Enrolment, Participant, Study, Withdrawal
-from studyapp.models.assignment import RUNNING
 
 
 def consent_version(study: Study) -> str:
@@ -132,25 +130,6 @@ def move_to_free_slot(token: str) -> Enrolment:
         enrolment.save(
             update_fields=["slot", "seat", "state", "lease_until", "end_reason", "ended_at"]
         )
-        return enrolment
-
-
-def return_run(study: Study, participant_code: str) -> Enrolment:
-    """Free the slot of somebody who gave the task back to the recruiter; the data stay, marked.
-
-    The run under way is the one meant. Raises StudyError where there is none.
-    """
-    with transaction.atomic():
-        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        mine = Enrolment.objects.filter(participant__code=participant_code, slot__study=study)
-        enrolment = mine.select_for_update().filter(state__in=RUNNING).first()
-        if enrolment is None:
-            raise StudyError(f"participant {participant_code!r}: has no run under way here.")
-        enrolment.state = EnrolmentState.RETURNED
-        enrolment.end_reason = "returned"
-        enrolment.ended_at = timezone.now()
-        enrolment.save(update_fields=["state", "end_reason", "ended_at"])
-        mark_incomplete(enrolment)
         return enrolment
 
 

@@ -39,12 +39,16 @@ PARTICIPANT_STATUS = {
     EnrolmentState.COMPLETED: "completed",
     EnrolmentState.TIMED_OUT: "dropped_out",
     EnrolmentState.RETURNED: "dropped_out",
+    EnrolmentState.PAID_PARTIAL: "dropped_out",
+    EnrolmentState.SCREENED_OUT: "excluded",
+    EnrolmentState.FAILED_CHECKS: "excluded",
+    EnrolmentState.REJECTED: "excluded",
     EnrolmentState.WITHDRAWN: "withdrawn",
 }
 #: Ends by which the study's own rule leaves a person out.
 EXCLUDING_REASONS = frozenset({"rejected", "screened_out", "failed_checks"})
 #: Ends that leave the work unfinished, whatever the state says.
-DROPPING_REASONS = frozenset({"returned", "timed_out", "paid_partial"})
+DROPPING_REASONS = frozenset({"returned", "timed_out", "released", "paid_partial"})
 
 TRIAL_STATUS = {
     TrialState.OPEN: "incomplete",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from studyapp.domain.queries import main_claims
-from studyapp.domain.schedule import balance_of
+from studyapp.domain.schedule import balance_of, cells_of
 from studyapp.errors import BadUpload
 from studyapp.models import Claim, Condition, PlannedTrial, Slot, Study, Subset
 
@@ -146,6 +146,19 @@ def _store_slots(
                 )
             )
     PlannedTrial.objects.bulk_create(planned, batch_size=BATCH)
+    _store_cells(rows, planned)
+
+
+def _store_cells(slots: list[Slot], planned: list[PlannedTrial]) -> None:
+    """Say of every slot which subsets it shows under which conditions."""
+    pairs: dict[int, list[tuple[int, int]]] = {slot.pk: [] for slot in slots}
+    for trial in planned:
+        if trial.claim.subset is not None:
+            cell = (trial.claim.subset.number, trial.condition.position)
+            pairs[trial.slot_id].append(cell)
+    for slot in slots:
+        slot.cells = cells_of(pairs[slot.pk])
+    Slot.objects.bulk_update(slots, ["cells"], batch_size=BATCH)
 
 
 def _finder(known: dict[str, Any], what: str, field: str) -> Callable[[Any], Any]:

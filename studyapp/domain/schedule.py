@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -185,6 +186,11 @@ def check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
         raise NotReady(f"This schedule is not possible: {error}.") from None
 
 
+def cells_of(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The cells behind (subset number, condition position) of a slot's trials, each once."""
+    return [list(cell) for cell in sorted(set(pairs))]
+
+
 def _refuse_change_of_design(study: Study, k: int, replications: int, seed: int) -> None:
     if k != study.n_subsets or seed != study.seed:
         raise NotEditable(
@@ -243,7 +249,14 @@ def _make_cycle(
             blocked=study.order_policy == OrderPolicy.BLOCKED,
         )
         slot = Slot.objects.create(
-            study=study, replication=replication, number=row + 1, n_trials=len(places)
+            study=study,
+            replication=replication,
+            number=row + 1,
+            n_trials=len(places),
+            cells=cells_of(
+                (numbers[claims[place.item].subset_id], conditions[place.condition].position)
+                for place in places
+            ),
         )
         planned += [
             PlannedTrial(

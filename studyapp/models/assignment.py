@@ -21,6 +21,8 @@ class Subset(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="subsets")
     number = models.PositiveIntegerField()
+    #: Since when no slot with this subset is given out; null while they are.
+    closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["study", "number"]
@@ -40,6 +42,10 @@ class Slot(models.Model):
     number = models.PositiveIntegerField()
     target = models.PositiveSmallIntegerField(default=1)
     n_trials = models.PositiveIntegerField(default=0)
+    #: The cells that the slot fills: pairs of a subset's number and a condition's position.
+    cells = models.JSONField(default=list, blank=True)
+    #: Since when the slot is not given out; null while it is.
+    closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["study", "replication", "number"]
@@ -103,7 +109,7 @@ class Enrolment(models.Model):
     seat = models.PositiveSmallIntegerField(default=1)
     run_kind = models.CharField(max_length=10, choices=RunKind, default=RunKind.REAL)
     state = models.CharField(
-        max_length=12, choices=EnrolmentState, default=EnrolmentState.CONSENTED
+        max_length=20, choices=EnrolmentState, default=EnrolmentState.CONSENTED
     )
     token = models.CharField(max_length=40, unique=True, default=run_token)
     #: From the consent form; a form posted twice joins once.
@@ -116,6 +122,8 @@ class Enrolment(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     end_reason = models.CharField(max_length=40, blank=True)
+    #: What a researcher wrote about the end; for researchers alone, never exported.
+    end_note = models.CharField(max_length=500, blank=True)
 
     class Meta:
         constraints = [

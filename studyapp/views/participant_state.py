@@ -52,6 +52,14 @@ STAY = "stay"
 #: A careful reader's.
 WORDS_A_SECOND = 3
 
+#: Ends of a run that its participant did not bring about.
+ENDED_BY_RESEARCHERS = (
+    EnrolmentState.PAID_PARTIAL,
+    EnrolmentState.SCREENED_OUT,
+    EnrolmentState.FAILED_CHECKS,
+    EnrolmentState.REJECTED,
+)
+
 NOTHING_GIVEN: Mapping[str, str] = {}
 
 
@@ -77,6 +85,13 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
                 "Where you found this study it was given back, so your place was given to somebody "
                 "else. The answers you gave before are stored."
             ),
+            _("If this is a mistake, tell the researchers."),
+            **run_values(enrolment),
+        )
+    if enrolment.state in ENDED_BY_RESEARCHERS:
+        return message_region(
+            _("Your part in this study has ended"),
+            _("The answers you gave before are stored. Thank you for your time."),
             _("If this is a mistake, tell the researchers."),
             **run_values(enrolment),
         )

@@ -13,9 +13,10 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from studyapp.domain import lifecycle
-from studyapp.domain.assignment import join, return_run, withdraw
+from studyapp.domain.assignment import join, withdraw
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.recruiting import Recruited
+from studyapp.domain.run_ends import return_run
 from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
 from studyapp.enums import EnrolmentState, Interface, StudyState
 from studyapp.models import Candidate, Claim, Enrolment, Ranking, Study, Trial

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from studyapp.domain.assignment import return_run
 from studyapp.domain.queries import study_by_slug
+from studyapp.domain.run_ends import return_run
 from studyapp.management.base import StudyCommand
 
 

@@ -28,10 +28,11 @@ from django.test import Client
 from django.utils import timezone
 
 from studyapp.domain import lifecycle
-from studyapp.domain.assignment import return_run, withdraw
+from studyapp.domain.assignment import withdraw
 from studyapp.domain.configuration import create_study
 from studyapp.domain.export import export_study
 from studyapp.domain.recruiting import arrivals_of
+from studyapp.domain.run_ends import return_run
 from studyapp.enums import EnrolmentState, Interface, TrialState
 from studyapp.errors import StudyError
 from studyapp.models import (

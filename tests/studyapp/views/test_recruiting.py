@@ -16,11 +16,12 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from studyapp.domain import lifecycle
-from studyapp.domain.assignment import return_run, withdraw
+from studyapp.domain.assignment import withdraw
 from studyapp.domain.export import export_study
 from studyapp.domain.import_archive import import_study
 from studyapp.domain.join_forms import invite, issue_join_form
 from studyapp.domain.recruiting import MAX_SEEN, digest_of
+from studyapp.domain.run_ends import return_run
 from studyapp.enums import ConditionPolicy, EnrolmentState, RunKind, StudyState, TrialKind
 from studyapp.errors import NotReady, StudyError
 from studyapp.models import (
