@@ -120,6 +120,20 @@ def read_filling(study: Study, run_kind: str, avoid: Set[int] = frozenset()) -> 
     return Filling(places, held)
 
 
+def free_seat_in(study: Study, run: Enrolment) -> int:
+    """The seat that an ended run had in its slot, or the first free one. Raises NoFreeSlot."""
+    held = set(
+        Enrolment.objects.filter(
+            slot=run.slot_id, run_kind=run.run_kind, state__in=HOLDING
+        ).values_list("seat", flat=True)
+    )
+    seats = range(1, run.slot.target + study.recruiting_setting("extra_places") + 1)
+    free = [number for number in seats if number not in held]
+    if not free:
+        raise NoFreeSlot(f"Every place of slot {run.slot} is taken.")
+    return run.seat if run.seat in free else free[0]
+
+
 def closed_subsets(study: Study) -> QuerySet[Subset]:
     """The subsets of which no slot is given out."""
     return Subset.objects.filter(study=study, closed_at__isnull=False)
