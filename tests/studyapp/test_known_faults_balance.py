@@ -47,21 +47,22 @@ def arrive_at_once(base_url: str, study: Study, n: int) -> list[httpx.Response]:
         return list(pool.map(one, range(n)))
 
 
-@pytest.mark.parametrize(("n", "n_full"), [(20, 0), (50, 30)])
 def test_r043_arrivals_at_the_same_moment_get_a_slot_each_or_a_friendly_page(
-    committed_db: None, monkeypatch: pytest.MonkeyPatch, n: int, n_full: int
+    committed_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two people got the same slot, others an error."""
-    study = factories.open_study(n_replications=10)
     with web_on_the_test_database(monkeypatch) as base_url:
-        answers = arrive_at_once(base_url, study, n)
-        answers += arrive_at_once(base_url, study, 1)
-    statuses = Counter(answer.status_code for answer in answers)
-    assert statuses == {303: 20, 409: n_full + 1}
-    full = [answer.text for answer in answers if answer.status_code == 409]
-    assert all("Every place is taken" in page for page in full)
-    held = list(Enrolment.objects.values_list("slot", "seat"))
-    assert len(held) == len(set(held)) == Participant.objects.count() == 20
+        for n, n_full in ((20, 0), (50, 30)):
+            study = factories.open_study(n_replications=10)
+            answers = arrive_at_once(base_url, study, n) + arrive_at_once(base_url, study, 1)
+            statuses = Counter(answer.status_code for answer in answers)
+            assert statuses == {303: 20, 409: n_full + 1}
+            full = [answer.text for answer in answers if answer.status_code == 409]
+            assert all("Every place is taken" in page for page in full)
+            held = list(study.slots.values_list("enrolments", "enrolments__seat", "pk"))
+            assert len(held) == len({pk for *_, pk in held}) == 20
+            assert {seat for _, seat, _ in held} == {1}
+            assert Participant.objects.filter(study=study).count() == 20
 
 
 def one_condition_study(n_replications: int, target: int, **fields: Any) -> Study:
