@@ -17,6 +17,7 @@ from django.db import DataError, IntegrityError, transaction
 
 from rankers.formats.lines import deep_text_problem
 from studyapp.domain import audit
+from studyapp.domain.closing import closed_of
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.cycles import unlike_record
@@ -37,6 +38,8 @@ LIMITS = {
 }
 #: More files than any export holds.
 MAX_MEMBERS = 100
+#: Closed slots named in a note.
+MAX_NAMED = 10
 #: What the opening froze and an import must give again.
 _FROZEN_PARTS = ("claims", "rankings", "selections", "texts", "sitting")
 
@@ -96,6 +99,9 @@ def _make_study(
     if not isinstance(frozen, dict):
         raise BadUpload("study.json, field frozen: must be an object")
     made.notes = _differences(study, frozen)
+    if closed := closed_of(study):
+        shown = ", ".join(closed[:MAX_NAMED]) + (" …" if len(closed) > MAX_NAMED else "")
+        made.notes.append(f"schedule: closed as in the export, given to nobody: {shown}")
     return made
 
 

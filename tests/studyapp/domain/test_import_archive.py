@@ -209,7 +209,9 @@ def test_closed_slots_and_subsets_stay_closed(original: Study, tmp_path: Path):
     close_subset(original, 3)
     path = tmp_path / "closed.zip"
     export_study(original, path)
-    copy = import_study(path, "copy").study
+    made = import_study(path, "copy")
+    assert made.notes == ["schedule: closed as in the export, given to nobody: slot 2.1, subset 3"]
+    copy = made.study
     assert [str(slot) for slot in copy.slots.exclude(closed_at=None)] == ["2.1"]
     assert [subset.number for subset in copy.subsets.exclude(closed_at=None)] == [3]
     rows = [(row["replication"], row["slot"], row["closed"]) for row in balance_of(copy).rows]
