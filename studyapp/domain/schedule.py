@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import Count
 
-from studyapp.domain import audit, latin
+from studyapp.domain import audit, cycles, latin
 from studyapp.domain.queries import main_claims
 from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy
 from studyapp.errors import NotEditable, NotReady
@@ -27,7 +27,8 @@ class Balance:
     n_trials: int
     #: (replication, condition name) -> claims seen exactly once there
     claims_once: dict[tuple[int, str], int] = field(default_factory=dict)
-    #: rows: replication, slot, trials, first condition, subset numbers by condition name
+    #: rows: replication, slot, trials, first condition, subset numbers by condition name, and
+    #: whether the slot is closed, by itself or with a subset
     rows: list[dict] = field(default_factory=list)
     #: condition name -> mean position of its trials (from 1)
     mean_position: dict[str, float] = field(default_factory=dict)
@@ -46,8 +47,9 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
 
     A draft's schedule is made anew, with another ``order_policy`` or ``condition_policy`` if
     ``policies`` holds one. Once the study has opened only further cycles can be added: same
-    subsets and seed, more replications. Raises NotReady without claims or conditions or when the
-    numbers do not fit, NotEditable for any other change after the opening.
+    subsets and seed, more replications, each addition recorded with its hash. Raises NotReady
+    without claims or conditions or when the numbers do not fit, NotEditable for any other change
+    after the opening.
     """
     if n_replications < 1:
         raise NotReady("--replications must be 1 or more.")
@@ -77,6 +79,8 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
             _make_subsets(study, claims, n_subsets, seed)
         for replication in range(first_new, n_replications + 1):
             _make_cycle(study, claims, conditions, n_subsets, replication, seed)
+        if not study.is_draft and first_new <= n_replications:
+            study.frozen = cycles.frozen_with(study, first_new, n_replications)
         study.n_subsets, study.n_replications, study.seed = n_subsets, n_replications, seed
         study.save(
             update_fields=[
@@ -85,6 +89,7 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
                 "seed",
                 "order_policy",
                 "condition_policy",
+                "frozen",
             ]
         )
         audit.record(
@@ -120,6 +125,8 @@ def balance_of(study: Study) -> Balance:
             "claim_id",
             "claim__subset__number",
             "condition__name",
+            "slot__closed_at",
+            "claim__subset__closed_at",
         )
     )
     names = list(study.conditions.order_by("position").values_list("name", flat=True))
@@ -166,6 +173,7 @@ def _describe_slots(balance: Balance, planned: list[tuple], names: list[str]) ->
                 "subsets": {
                     name: sorted({row[5] for row in rows if row[6] == name}) for name in names
                 },
+                "closed": any(row[7] or row[8] for row in rows),
             }
         )
     for name in names:

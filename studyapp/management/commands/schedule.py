@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from studyapp.domain.places import places_of
 from studyapp.domain.queries import study_by_slug
 from studyapp.domain.schedule import balance_of, lay_out
+from studyapp.enums import RunKind
 from studyapp.errors import NotReady, StudyError
 from studyapp.management.base import StudyCommand
 
@@ -49,7 +51,7 @@ class Command(StudyCommand):
             )
             self.say(
                 f"{row['replication']:>11}  {row['slot']:>4}  {row['n_trials']:>6}  "
-                f"{row['first_condition']:<15}  {cells}"
+                f"{row['first_condition']:<15}  {cells}{'  closed' if row['closed'] else ''}"
             )
         for (replication, name), once in sorted(balance.claims_once.items()):
             self.say(f"replication {replication}, {name}: {once} claims seen exactly once")
@@ -58,9 +60,22 @@ class Command(StudyCommand):
                 f"{name}: first in {balance.first_condition[name]} slots, "
                 f"mean position {balance.mean_position.get(name, 0):.2f}"
             )
+        if not study.is_draft:
+            self._print_places(study)
         if not balance.is_balanced:
             raise NotReady([f"not balanced: {problem}" for problem in balance.problems])
         self.say("balanced: each claim once per condition and cycle, nobody meets a claim twice")
+
+    def _print_places(self, study: Any) -> None:
+        """Who is there; kinds of run that nobody has are left out, but for real ones."""
+        for kind in RunKind:
+            places = places_of(study, kind)
+            if kind != RunKind.REAL and not places.taken + places.extra:
+                continue
+            self.say(
+                f"{kind.label.lower()} runs: {places.taken} of {places.planned} places taken, "
+                f"{places.free} free, {places.closed} closed, {places.extra} taken beyond the plan"
+            )
 
 
 def _given(option: int | None, otherwise: int) -> int:
