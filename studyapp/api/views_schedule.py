@@ -13,6 +13,7 @@ from studyapp.api.base import ApiView, checked_body, checked_query
 from studyapp.api.pages import page_of
 from studyapp.api.permissions import study_to_edit, study_to_see
 from studyapp.domain import schedule
+from studyapp.domain.balance import balance_of
 from studyapp.models import PlannedTrial, Study
 
 
@@ -70,7 +71,7 @@ def _rows(keys: list[int]) -> list[dict[str, Any]]:
 
 
 def _balance(study: Study) -> dict[str, Any]:
-    balance = schedule.balance_of(study)
+    balance = balance_of(study)
     return {
         "is_balanced": balance.is_balanced,
         "problems": balance.problems,

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.preview import ShownSentence, TrialPreview, first_trials
+from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import Interface
 from studyapp.models import Study
 from studyapp.views.researcher_setup_pages import STEPS, is_editable, setup_page, setup_view
@@ -36,8 +37,9 @@ STEP_OF = {
 @setup_view("GET", "HEAD")
 def review(request: HttpRequest, study: Study) -> HttpResponse:
     """Problems, remarks and previews; the button opens the study."""
-    problems = opening_problems(study) if study.is_draft else []
-    warnings = opening_warnings(study) if study.is_draft else []
+    facts = StudyFacts(study)
+    problems = opening_problems(study, facts) if study.is_draft else []
+    warnings = opening_warnings(study, facts) if study.is_draft else []
     context = {
         "problems": [_with_link(study, problem) for problem in problems],
         "warnings": [_with_link(study, warning) for warning in warnings],
