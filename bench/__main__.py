@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from bench import (
+    assignment,
     importing,
     imports,
     llm_run,
@@ -27,6 +28,7 @@ from bench import (
 
 MEASUREMENTS = {
     "participant": participant.measure,
+    "assignment": assignment.measure,
     "importing": importing.measure,
     "results": results.measure,
     "imports": imports.measure,

@@ -160,6 +160,7 @@ class AuditAction(TextChoices):
     RUN_SCREENED_OUT = "run_screened_out", "Run screened out"
     RUN_FAILED_CHECKS = "run_failed_checks", "Run failed checks"
     RUN_EXTENDED = "run_extended", "Place held longer"
+    RUN_RESTORED = "run_restored", "Run restored"
     SLOTS_CLOSED = "slots_closed", "Slots closed"
     SLOTS_REOPENED = "slots_reopened", "Slots opened again"
     MEMBER_INVITED = "member_invited", "Invitation made"

@@ -41,6 +41,7 @@ DETAILS = frozenset(
         "settings",
         "simulated",
         "slot",
+        "subset",
         "subsets",
         "trials_for",
         "claims",

@@ -49,7 +49,7 @@ def test_kinds_of_run_fill_their_own_copies_of_the_slots(study):
 def test_a_target_of_two_lets_two_people_fill_a_slot(study):
     study.slots.update(target=2)
     seats = [(str(e.slot), e.seat) for e in (factories.joined(study) for _ in range(4))]
-    assert seats == [("1.1", 1), ("1.1", 2), ("1.2", 1), ("1.2", 2)]
+    assert seats == [("1.1", 1), ("1.2", 1), ("1.1", 2), ("1.2", 2)]
     with pytest.raises(NoFreeSlot):
         factories.joined(study)
 
