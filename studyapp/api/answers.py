@@ -101,6 +101,7 @@ class _SlotBalance(serializers.Serializer):
     n_trials = serializers.IntegerField()
     first_condition = serializers.CharField()
     subsets = serializers.DictField(child=serializers.ListField(child=serializers.IntegerField()))
+    closed = serializers.BooleanField(help_text="given to nobody any more")
 
 
 class _SeenOnce(serializers.Serializer):

@@ -35,6 +35,8 @@ class StoredCell:
     n_claims: int
     position_sum: int
     first_position: int
+    #: Whether it is given to nobody any more: its slot or its subset is closed.
+    is_closed: bool
 
 
 @dataclass
@@ -45,7 +47,8 @@ class Balance:
     n_trials: int
     #: (replication, condition name) -> claims seen exactly once there
     claims_once: dict[tuple[int, str], int] = field(default_factory=dict)
-    #: rows: replication, slot, trials, first condition, subset numbers by condition name
+    #: rows: replication, slot, trials, first condition, subset numbers by condition name, and
+    #: whether the slot is closed, by itself or with a subset
     rows: list[dict] = field(default_factory=list)
     #: condition name -> mean position of its trials (from 1)
     mean_position: dict[str, float] = field(default_factory=dict)
@@ -65,9 +68,12 @@ class Balance:
 
 def balance_of(study: Study) -> Balance:
     """Check the stored schedule: each claim once per condition and cycle, nobody twice."""
-    names = list(study.conditions.order_by("position").values_list("name", flat=True))
+    conditions = study.conditions.order_by("position")
+    # With the number of cycles, which the caller's study may not know yet.
+    rows = list(conditions.values_list("name", "study__n_replications"))
+    n_cycles = rows[0][1] if rows else 0
     n_claims = main_claims(study).count()
-    balance = counted_balance(stored_cells(study), names, n_claims, study.n_replications)
+    balance = counted_balance(stored_cells(study), [name for name, _ in rows], n_claims, n_cycles)
     balance.subset_sizes = subset_sizes(study)
     return balance
 
@@ -78,7 +84,12 @@ def stored_cells(study: Study) -> list[StoredCell]:
     rows = (
         PlannedTrial.objects.filter(slot__study=study)
         .values_list(
-            "slot__replication", "slot__number", "condition__name", "claim__subset__number"
+            "slot__replication",
+            "slot__number",
+            "condition__name",
+            "claim__subset__number",
+            "slot__closed_at",
+            "claim__subset__closed_at",
         )
         .annotate(
             n=Count("id"),
@@ -88,7 +99,10 @@ def stored_cells(study: Study) -> list[StoredCell]:
         )
         .order_by("slot__replication", "slot__number", "first")
     )
-    return [StoredCell((row[0], row[1]), *row[2:]) for row in rows]
+    return [
+        StoredCell((row[0], row[1]), row[2], row[3], *row[6:], is_closed=bool(row[4] or row[5]))
+        for row in rows
+    ]
 
 
 def counted_balance(
@@ -127,6 +141,7 @@ def _row(slot: SlotKey, cells: list[StoredCell], names: Sequence[str]) -> dict:
         "n_trials": sum(cell.n_trials for cell in cells),
         "first_condition": min(cells, key=lambda cell: cell.first_position).condition,
         "subsets": {name: sorted(numbers) for name, numbers in subsets.items()},
+        "closed": any(cell.is_closed for cell in cells),
     }
 
 

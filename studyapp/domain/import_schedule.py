@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from studyapp.domain.queries import main_claims
 from studyapp.domain.balance import balance_of
+from studyapp.domain.queries import main_claims
 from studyapp.domain.schedule import cells_of
 from studyapp.errors import BadUpload
 from studyapp.models import Claim, Condition, PlannedTrial, Slot, Study, Subset

@@ -107,7 +107,9 @@ def opening_warnings(study: Study, facts: StudyFacts | None = None) -> list[str]
             "fully counterbalanced"
         )
     main_labels = set(facts.claims.by_label)
-    unscorable = (main_labels | facts.claims.other_labels) - set(study.response_options or default_options(main_labels))
+    unscorable = (main_labels | facts.claims.other_labels) - set(
+        study.response_options or default_options(main_labels)
+    )
     if host := return_host(study.sitting_setting("return_url")):
         warnings.append(
             f"participants are sent back to {host} at the end: try the return address yourself"

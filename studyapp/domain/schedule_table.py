@@ -18,11 +18,13 @@ from studyapp.enums import EnrolmentState, RunKind, SlotState
 from studyapp.models import Claim, Enrolment, PlannedTrial, Slot, Study, Subset
 from studyapp.models.assignment import HOLDING
 
+
 @dataclass(frozen=True)
 class SlotRow:
     """One slot: its cells, its places, and how many real runs hold or finished them.
 
-    ``cells`` are pairs of a subset's number and a condition's position; ``closed_subsets`` are the closed ones among its subsets; ``closed_at`` is the slot's own.
+    ``cells`` are pairs of a subset's number and a condition's position; ``closed_subsets`` are the
+    closed ones among its subsets; ``closed_at`` is the slot's own.
     """
 
     key: SlotKey
@@ -174,9 +176,7 @@ def claim_rows(claims: Sequence[Claim], cycle: int) -> list[ClaimRow]:
     planned = (
         PlannedTrial.objects.filter(claim__in=places, replication=cycle)
         .order_by("slot__replication", "slot__number", "position")
-        .values_list(
-            "claim_id", "condition__name", "slot__replication", "slot__number", "position"
-        )
+        .values_list("claim_id", "condition__name", "slot__replication", "slot__number", "position")
     )
     for claim_id, name, replication, number, position in planned:
         places[claim_id].setdefault(name, []).append(((replication, number), position))

@@ -111,7 +111,7 @@ def _no_schedule(study: Study, n_claims: int, n_conditions: int) -> Card:
 def condition_sums(
     balance: Balance, conditions: list[Condition], n_claims: int
 ) -> list[dict[str, object]]:
-    """For each condition: its trials, cycles in which every claim is there once, where it stands."""
+    """For each condition: its trials, cycles with every claim once, and where it stands."""
     cycles: dict[str, list[int]] = defaultdict(list)
     for (_, name), once in balance.claims_once.items():
         cycles[name].append(once)
@@ -154,5 +154,7 @@ def paths_of(conditions: list[int]) -> list[dict]:
     """The same drawing with one shape for each fill, for pages with many slots."""
     drawn: dict[int, list[str]] = defaultdict(list)
     for piece in strip_of(conditions):
-        drawn[piece["fill"]].append(f"M{piece['x']} 0h{piece['width']}v{STRIP_HEIGHT}H{piece['x']}z")
+        drawn[piece["fill"]].append(
+            f"M{piece['x']} 0h{piece['width']}v{STRIP_HEIGHT}H{piece['x']}z"
+        )
     return [{"fill": fill, "path": "".join(shapes)} for fill, shapes in sorted(drawn.items())]

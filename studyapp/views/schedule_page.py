@@ -89,9 +89,7 @@ def claims(request: HttpRequest, slug: str) -> HttpResponse:
         "has_schedule": bool(study.n_replications),
         "cycle": cycle,
         "legend": _legend(conditions),
-        "rows": [
-            _claim_line(row, conditions) for row in schedule_table.claim_rows(shown, cycle)
-        ],
+        "rows": [_claim_line(row, conditions) for row in schedule_table.claim_rows(shown, cycle)],
         "n_found": counted(n_found, "claim"),
         "chosen": chosen,
         "is_filtered": _is_filtered(chosen, but=("cycle",)),

@@ -110,7 +110,10 @@ def _subset_sizes(study: Study, strata: list[Stratum]) -> Statement:
     n_without = sizes.pop(0, 0)
     how_many = Counter(sizes[subset] for subset in range(1, study.n_subsets + 1))
     numbers = listed(
-        [f"{counted(n, 'subset')} of {counted(size, 'claim')}" for size, n in sorted(how_many.items())]
+        [
+            f"{counted(n, 'subset')} of {counted(size, 'claim')}"
+            for size, n in sorted(how_many.items())
+        ]
     )
     if n_without:
         numbers += f"; {counted(n_without, 'claim')} in none"

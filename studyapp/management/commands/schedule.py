@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from studyapp.domain.queries import study_by_slug
 from studyapp.domain.balance import balance_of
+from studyapp.domain.queries import study_by_slug
 from studyapp.domain.schedule import add_cycles, lay_out
 from studyapp.errors import NotReady, StudyError
 from studyapp.management.base import StudyCommand
@@ -61,7 +61,7 @@ class Command(StudyCommand):
             )
             self.say(
                 f"{row['replication']:>11}  {row['slot']:>4}  {row['n_trials']:>6}  "
-                f"{row['first_condition']:<15}  {cells}"
+                f"{row['first_condition']:<15}  {cells}{'  closed' if row['closed'] else ''}"
             )
         for (replication, name), once in sorted(balance.claims_once.items()):
             self.say(f"replication {replication}, {name}: {once} claims seen exactly once")
