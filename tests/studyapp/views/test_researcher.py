@@ -172,7 +172,9 @@ def test_conditions_are_listed_with_method_and_contrast(client: Client, ann: Any
     assert "ranking minus selection" in html
 
 
-def test_the_schedule_card_shows_sums_and_the_proof_and_leads_to_the_whole(client: Client, ann: Any) -> None:
+def test_the_schedule_card_shows_sums_and_the_proof_and_leads_to_the_whole(
+    client: Client, ann: Any
+) -> None:
     study = factories.ready_study(owner=ann)
     html = page(client, study)
     assert state_of(html, "schedule") == "2 slots, 8 trials, balanced"
