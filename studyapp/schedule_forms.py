@@ -50,6 +50,7 @@ class CyclesForm(SetupForm):
         label="Further cycles",
         min_value=1,
         max_value=1000,
+        widget=forms.NumberInput(attrs={"class": "short"}),
         help_text="In every cycle each claim is seen once more under each condition.",
     )
     before = forms.IntegerField(

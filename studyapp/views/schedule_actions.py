@@ -161,12 +161,14 @@ def _asked(
 
 def _closes_slot(row: SlotRow) -> list[str]:
     free = max(0, row.target - row.n_running - row.n_completed)
-    says = [f"It has {counted(row.n_trials, 'trial')}, and {number(free)} of "
-            f"{counted(row.target, 'place')} is free."]  # fmt: skip
+    says = [
+        f"It has {counted(row.n_trials, 'trial')}; free: {number(free)} of "
+        f"{counted(row.target, 'place')}."
+    ]
     if free:
         says.append(
-            f"While it is closed nobody new gets it, so its {counted(row.n_trials, 'claim')} are "
-            f"judged {counted(free, 'time')} fewer in cycle {row.key[0]}."
+            f"While it is closed nobody new gets it: its {counted(row.n_trials, 'claim')} miss "
+            f"{counted(free, 'judgement')} each, and cycle {row.key[0]} stays incomplete."
         )
     if row.n_running:
         says.append(

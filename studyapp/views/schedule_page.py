@@ -232,6 +232,7 @@ def _slot_lines(slots: Sequence[SlotRow], conditions: list[Condition]) -> list[d
             "tone": slot.state.value,
             "note": _slot_note(slot),
             "is_closed": slot.closed_at is not None,
+            "can_close": slot.state != SlotState.COMPLETED,
         }
         for slot in slots
     ]

@@ -151,7 +151,7 @@ def _shared_positions(
         for position, counts in positions.items()
     }
     even = sum(gap <= 1 for gap in gaps.values())
-    numbers = f"so at {number(even)} of {counted(len(gaps), 'position')}"
+    numbers = f"even at {number(even)} of {counted(len(gaps), 'position')}"
     if even < len(gaps):
         widest = max(gaps, key=lambda position: gaps[position])
         numbers += f"; most uneven at position {widest}: {counted(gaps[widest], 'slot')} apart"
