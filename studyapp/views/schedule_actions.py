@@ -192,10 +192,10 @@ def _reopens_slot(row: SlotRow) -> list[str]:
 def _closes_subset(n_claims: int, slots: list[SlotRow]) -> list[str]:
     n = _by_state(slots)
     return [
-        f"{counted(n_claims, 'claim')} are in it; {counted(len(slots), 'slot')} show them.",
+        f"Claims in it: {number(n_claims)}. Slots that show them: {number(len(slots))}.",
         f"{counted(n[SlotState.FREE], 'free slot')} will be given to nobody while it is closed.",
-        f"{counted(n[SlotState.HELD], 'held slot')} can be finished, and "
-        f"{counted(n[SlotState.COMPLETED], 'completed slot')} stay and count.",
+        f"Held slots, which can be finished: {number(n[SlotState.HELD])}. Completed slots, which "
+        f"stay and count: {number(n[SlotState.COMPLETED])}.",
     ]
 
 
@@ -208,7 +208,7 @@ def _reopens_subset(subset: int, n_claims: int, slots: list[SlotRow]) -> list[st
         and row.closed_subsets == [subset]
     ]
     return [
-        f"{counted(n_claims, 'claim')} are in it; {counted(len(slots), 'slot')} show them.",
+        f"Claims in it: {number(n_claims)}. Slots that show them: {number(len(slots))}.",
         f"{counted(len(freed), 'slot')} can be taken again; slots that are closed by themselves or "
         "by another subset stay closed.",
     ]

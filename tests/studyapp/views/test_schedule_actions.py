@@ -124,9 +124,9 @@ def test_closing_a_subset_counts_the_slots_it_takes_along(client: Client, study:
     done = Slot.objects.get(study=study, enrolments__isnull=False)
     subset = done.cells[0][0]
     said = words(client.get(address(study, "subset-close", subset)))
-    assert "2 claims are in it; 2 slots show them." in said
+    assert "Claims in it: 2. Slots that show them: 2." in said
     assert "1 free slot will be given to nobody while it is closed." in said
-    assert "1 completed slot stay and count." in said
+    assert "Completed slots, which stay and count: 1." in said
     response = client.post(address(study, "subset-close", subset))
     assert (response.status_code, response["Location"]) == (303, address(study, "schedule-subsets"))
     assert Subset.objects.get(study=study, closed_at__isnull=False).number == subset

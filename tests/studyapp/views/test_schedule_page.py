@@ -16,7 +16,7 @@ from studyapp.domain.access import add_member
 from studyapp.domain.schedule_csv import csv_lines
 from studyapp.enums import Role
 from studyapp.models import Claim, PlannedTrial, Slot, Study
-from tests import factories
+from tests import bulk, factories
 from tests.studyapp.views.setup_pages import client_of, researcher, words
 from tests.studyapp.views.test_researcher import finish, rows_of
 
@@ -48,8 +48,7 @@ def test_R053_two_conditions_and_six_claims_are_proved_for_twelve_participants(
     client: Client,
 ) -> None:
     study = factories.open_study(6, n_subsets=2, n_replications=6, owner=researcher())
-    for _ in range(12):
-        finish(factories.joined(study))
+    bulk.sit_all(study, list(study.slots.all()))
     response = client.get(address(study))
     assert proof(response) == [
         "Every claim is seen once under every condition in every cycle "
@@ -136,13 +135,14 @@ def test_more_than_a_page_of_slots_is_paged_and_keeps_the_filter(
 
 def test_a_schedule_that_lost_its_balance_is_told_statement_by_statement(client: Client) -> None:
     study = factories.ready_study(6, n_subsets=3, owner=researcher())
-    PlannedTrial.objects.filter(slot__study=study, slot__number=1, position__lte=2).delete()
+    PlannedTrial.objects.filter(slot__study=study, slot__number=2, position__lte=2).delete()
     Claim.objects.filter(study=study, position=1).update(subset=None)
     response = client.get(address(study))
     assert "Not balanced" in words(response)
     said = proof(response)
     assert said[0].endswith(
-        "6 claims in 1 of 2 pairs of cycle and condition; 4 in cycle 1 under ranking does not hold"
+        "6 claims in 1 of 2 pairs of cycle and condition; 4 in cycle 1 under selection "
+        "does not hold"
     )
     assert "1 claim in none does not hold" in said[2]
     assert "most uneven at position 1: 2 slots apart" in said[5]
