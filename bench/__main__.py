@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from bench import (
     assignment,
+    console,
     importing,
     imports,
     llm_run,
@@ -31,6 +32,7 @@ MEASUREMENTS = {
     "assignment": assignment.measure,
     "importing": importing.measure,
     "results": results.measure,
+    "console": console.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
     "metrics": metrics.measure,

@@ -92,6 +92,15 @@ class RefusedIdKind(TextChoices):
     UNREADABLE = "unreadable", "with an id that cannot be read"
 
 
+class SlotState(TextChoices):
+    """How a slot stands for real participants. Nothing stores it: it follows from the runs."""
+
+    FREE = "free", "Free"
+    HELD = "held", "Held"
+    COMPLETED = "completed", "Completed"
+    CLOSED = "closed", "Closed"
+
+
 class TrialKind(TextChoices):
     """What a trial is for, and the claims that are kept for it. Only main trials are analysed."""
 

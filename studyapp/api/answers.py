@@ -104,6 +104,17 @@ class _SlotBalance(serializers.Serializer):
     closed = serializers.BooleanField(help_text="given to nobody any more")
 
 
+class SlotMoved(serializers.Serializer):
+    replication = serializers.IntegerField()
+    slot = serializers.IntegerField()
+    closed = serializers.BooleanField(help_text="by itself, whatever its subsets are")
+
+
+class SubsetMoved(serializers.Serializer):
+    subset = serializers.IntegerField()
+    closed = serializers.BooleanField()
+
+
 class _SeenOnce(serializers.Serializer):
     replication = serializers.IntegerField()
     condition = serializers.CharField()

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from studyapp.domain.balance import balance_of
 from studyapp.domain.queries import main_claims
-from studyapp.domain.schedule import balance_of, cells_of
+from studyapp.domain.schedule import cells_of
 from studyapp.errors import BadUpload
 from studyapp.models import Claim, Condition, PlannedTrial, Slot, Study, Subset
 

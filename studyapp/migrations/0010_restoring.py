@@ -17,7 +17,7 @@ def remove(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('studyapp', '0008_places'),
+        ('studyapp', '0009_deleting'),
     ]
 
     operations = [
@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='auditentry',
             name='action',
-            field=models.CharField(choices=[('study_created', 'Study created'), ('study_imported', 'Study imported'), ('settings_changed', 'Settings changed'), ('condition_added', 'Condition added'), ('condition_changed', 'Condition changed'), ('condition_moved', 'Condition moved'), ('condition_removed', 'Condition removed'), ('claims_imported', 'Claims imported'), ('claims_removed', 'Claims removed'), ('scheduled', 'Schedule made'), ('schedule_removed', 'Schedule removed'), ('precompute_queued', 'Precompute queued'), ('study_opened', 'Study opened'), ('study_paused', 'Study paused'), ('study_resumed', 'Study resumed'), ('study_closed', 'Study closed'), ('study_exported', 'Export made'), ('run_returned', 'Run returned'), ('run_released', 'Place released'), ('run_rejected', 'Run rejected'), ('run_paid_partial', 'Run paid, partial'), ('run_screened_out', 'Run screened out'), ('run_failed_checks', 'Run failed checks'), ('run_extended', 'Place held longer'), ('run_restored', 'Run restored'), ('slots_closed', 'Slots closed'), ('slots_reopened', 'Slots opened again'), ('member_invited', 'Invitation made'), ('invitation_revoked', 'Invitation revoked'), ('member_joined', 'Member joined'), ('role_changed', 'Role changed'), ('member_removed', 'Member removed'), ('member_left', 'Member left'), ('account_created', 'Account created'), ('password_link_made', 'Password link made'), ('api_token_made', 'API token made')], max_length=30),
+            field=models.CharField(choices=[('study_created', 'Study created'), ('study_imported', 'Study imported'), ('settings_changed', 'Settings changed'), ('condition_added', 'Condition added'), ('condition_changed', 'Condition changed'), ('condition_moved', 'Condition moved'), ('condition_removed', 'Condition removed'), ('claims_imported', 'Claims imported'), ('claims_removed', 'Claims removed'), ('scheduled', 'Schedule made'), ('schedule_removed', 'Schedule removed'), ('precompute_queued', 'Precompute queued'), ('study_opened', 'Study opened'), ('study_paused', 'Study paused'), ('study_resumed', 'Study resumed'), ('study_closed', 'Study closed'), ('study_deleted', 'Study deleted'), ('study_exported', 'Export made'), ('run_returned', 'Run returned'), ('run_released', 'Place released'), ('run_rejected', 'Run rejected'), ('run_paid_partial', 'Run paid, partial'), ('run_screened_out', 'Run screened out'), ('run_failed_checks', 'Run failed checks'), ('run_extended', 'Place held longer'), ('run_restored', 'Run restored'), ('slots_closed', 'Slots closed'), ('slots_reopened', 'Slots opened again'), ('member_invited', 'Invitation made'), ('invitation_revoked', 'Invitation revoked'), ('member_joined', 'Member joined'), ('role_changed', 'Role changed'), ('member_removed', 'Member removed'), ('member_left', 'Member left'), ('account_created', 'Account created'), ('password_link_made', 'Password link made'), ('api_token_made', 'API token made'), ('api_token_ended', 'API token ended'), ('second_factor_on', 'Second factor turned on'), ('second_factor_off', 'Second factor turned off')], max_length=30),
         ),
         migrations.RunPython(install, remove),
     ]

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from studyapp.domain.balance import balance_of
 from studyapp.domain.places import places_of
 from studyapp.domain.queries import study_by_slug
-from studyapp.domain.schedule import balance_of, lay_out
+from studyapp.domain.schedule import add_cycles, lay_out
 from studyapp.enums import RunKind
 from studyapp.errors import NotReady, StudyError
 from studyapp.management.base import StudyCommand
@@ -18,11 +19,22 @@ class Command(StudyCommand):
         parser.add_argument("--subsets", type=int, metavar="K")
         parser.add_argument("--replications", type=int, metavar="R")
         parser.add_argument("--seed", type=int, metavar="S")
+        parser.add_argument(
+            "--add-cycles",
+            type=int,
+            metavar="N",
+            help="N further cycles with the subsets and the seed that the schedule has",
+        )
 
     def run(self, **options: Any) -> None:
         study = study_by_slug(options["slug"])
         wanted = [options["subsets"], options["replications"], options["seed"]]
-        if any(value is not None for value in wanted) or not study.n_replications:
+        if options["add_cycles"] is not None:
+            if any(value is not None for value in wanted):
+                raise StudyError("--add-cycles keeps subsets and seed: give it alone.")
+            add_cycles(study, options["add_cycles"])
+            study.refresh_from_db()
+        elif any(value is not None for value in wanted) or not study.n_replications:
             n_subsets = _given(options["subsets"], study.n_subsets or 5)
             replications = _given(options["replications"], study.n_replications or 1)
             seed = _given(options["seed"], study.seed)

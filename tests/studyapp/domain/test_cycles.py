@@ -8,6 +8,7 @@ import pytest
 
 from studyapp.domain import lifecycle, schedule
 from studyapp.domain.assignment import join
+from studyapp.domain.balance import balance_of
 from studyapp.domain.digests import schedule_digest
 from studyapp.domain.export import export_study
 from studyapp.domain.export_settings import study_version
@@ -136,4 +137,4 @@ def test_cycles_are_added_among_arrivals():
     assert len(set(slots)) == study.slots.count() == 10
     with pytest.raises(NoFreeSlot):
         factories.joined(study)
-    assert schedule.balance_of(again(study)).is_balanced
+    assert balance_of(again(study)).is_balanced

@@ -11,10 +11,10 @@ import pytest
 from django.core.management import call_command
 
 from studyapp.domain import import_archive, lifecycle, schedule
+from studyapp.domain.balance import balance_of
 from studyapp.domain.closing import close_slots, close_subset
 from studyapp.domain.export import export_study
 from studyapp.domain.import_archive import import_study
-from studyapp.domain.schedule import balance_of
 from studyapp.enums import JobState, StudyState
 from studyapp.errors import BadUpload, StudyError
 from studyapp.models import (
