@@ -69,6 +69,13 @@ RULES: dict[str, dict[str, str]] = {
     "member-leave": {"POST": VIEWER},
     "study-log": {"GET": VIEWER},
     "study-consent": {"GET": VIEWER},
+    "study-monitor": {"GET": VIEWER},
+    "monitor-claims": {"GET": VIEWER},
+    "study-participants": {"GET": VIEWER},
+    "study-payments": {"GET": EDITOR},
+    "study-participant": {"GET": VIEWER},
+    "participant-recruiter-id": {"POST": EDITOR},
+    "participant-action": {"GET": EDITOR, "POST": EDITOR},
     "setup-new": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "setup": {"GET": VIEWER},
     "setup-basics": {"GET": VIEWER, "POST": EDITOR},
@@ -194,6 +201,11 @@ def address(name: str, study: Study) -> str:
     if name in ("setup-claims-report", "setup-claims-problems"):
         waiting = uploads.waiting_files(study)
         arguments.append(waiting[0].token if waiting else "no-such-token")
+    if name in ("study-participant", "participant-recruiter-id", "participant-action"):
+        run = Enrolment.objects.filter(slot__study=study).select_related("participant").first()
+        arguments.append(run.participant.code if run else "nobody")
+    if name == "participant-action":
+        arguments.append("release")
     if name == "invitation":
         arguments.append("no-such-token")
     if name == "password-set":
@@ -294,7 +306,8 @@ def what_there_is(study: Study) -> Any:
         )
     ]
     jobs = list(ResultsJob.objects.order_by("pk").values())
-    return stored, counted, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
+    runs = list(Enrolment.objects.order_by("pk").values("state", "lease_until"))
+    return stored, counted, runs, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
 
 
 def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:
