@@ -64,7 +64,7 @@ CellKey = tuple[int, int]
 class Filling:
     """The places of a study, and those of each cell: a subset under a condition.
 
-    ``per_cycle`` is how many people every cell is planned for in one cycle, None where cells differ.
+    ``per_cycle`` is how many people every cell is planned for in one cycle; None where they differ.
     """
 
     all: Places = field(default_factory=Places)

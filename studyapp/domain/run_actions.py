@@ -25,13 +25,14 @@ _TOLERANCE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class RunAction:
-    """One action: its name in addresses and on buttons, and what was done when it is done.
+    """One action: its name in addresses, its label, also in short, and what is said when it is done.
 
     ``end`` is how it ends the run, None for holding the place longer.
     """
 
     name: str
     label: str
+    short: str
     done: str
     end: End | None
     act: Callable[[Study, str, str, int], Enrolment]
@@ -50,6 +51,7 @@ ACTIONS = {
         RunAction(
             "extend",
             "Hold the place longer",
+            "Hold longer",
             "The place is held longer",
             None,
             lambda study, code, note, minutes: run_ends.extend_run(study, code, minutes),
@@ -57,6 +59,7 @@ ACTIONS = {
         RunAction(
             "release",
             "Release the place",
+            "Release",
             "The place is released",
             run_ends.RELEASE,
             lambda study, code, note, minutes: run_ends.release_run(study, code),
@@ -64,6 +67,7 @@ ACTIONS = {
         RunAction(
             "return",
             "Mark returned",
+            "Returned",
             "The run is marked as returned",
             run_ends.RETURN,
             lambda study, code, note, minutes: run_ends.return_run(study, code),
@@ -71,6 +75,7 @@ ACTIONS = {
         RunAction(
             "pay-partial",
             "Mark paid, partial",
+            "Paid, partial",
             "The run is marked as paid in part",
             run_ends.PAY_PARTIAL,
             lambda study, code, note, minutes: run_ends.pay_run_partly(study, code, note),
@@ -78,6 +83,7 @@ ACTIONS = {
         ),
         RunAction(
             "reject",
+            "Reject",
             "Reject",
             "The run is rejected",
             run_ends.REJECT,

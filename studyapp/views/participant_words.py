@@ -12,7 +12,7 @@ from studyapp.domain.run_actions import RunAction, possible
 from studyapp.enums import EnrolmentState, TrialKind, TrialState
 from studyapp.models import Study
 from studyapp.models.assignment import HOLDING, RUNNING
-from studyapp.views.monitor_words import action_address
+from studyapp.views.held_words import action_address
 from studyapp.views.researcher_participants import run_note
 from studyapp.views.researcher_words import counted, duration, moment, number
 
@@ -74,7 +74,8 @@ def _trial_words(trial: TrialSeen, tells: bool) -> dict[str, str]:
         "condition": trial.condition if tells else "",
         "state": TrialState(trial.state).label,
         "started": moment(trial.started_at),
-        "shown": f"{number(trial.n_steps)} of {number(trial.n_available)}",
+        # With how many there were, one could tell a set shown at once.
+        "shown": number(trial.n_steps) + (f" of {number(trial.n_available)}" if tells else ""),
         "taken": duration(trial.taken.total_seconds()) if trial.taken is not None else "–",
         "active": duration(told.active_ms / 1000) if told.active_ms is not None else "–",
         "gap": duration(gap.total_seconds()) if gap is not None and gap > SILENCE else "–",
@@ -142,7 +143,7 @@ def consequence(action: RunAction, seen: RunSeen) -> list[str]:
     n_open = sum(trial.state == TrialState.OPEN for trial in seen.trials)
     done = counted(seen.n_done, "finished trial")
     lines = [
-        f"{done} of {number(run.slot.n_trials)} and {counted(_n_events(seen), 'sentence')} shown "
+        f"{done} of {number(run.slot.n_trials)} and {counted(_n_shown(seen), 'sentence')} shown "
         f"stay stored, marked as {EnrolmentState(action.end.state).label.lower()}."
     ]
     if n_open:
@@ -151,9 +152,11 @@ def consequence(action: RunAction, seen: RunSeen) -> list[str]:
         lines.append(f"1 place, in slot {run.slot}, is free at once for the next arrival.")
     else:
         lines.append(f"No place changes: slot {run.slot} was given up before.")
-    lines.append("The run no longer counts in the balance. Its page says that it has ended.")
+    lines.append(
+        "The run no longer counts in the balance. Its page tells the participant that it is over."
+    )
     return lines
 
 
-def _n_events(seen: RunSeen) -> int:
+def _n_shown(seen: RunSeen) -> int:
     return sum(trial.n_steps for trial in seen.trials)

@@ -19,6 +19,7 @@ from studyapp.domain.queries import main_claims, run_counts_of
 from studyapp.enums import RunKind, StudyState
 from studyapp.models import Study
 from studyapp.run_forms import KindForm
+from studyapp.views import held_words
 from studyapp.views import monitor_words as words
 from studyapp.views.htmx import is_htmx
 from studyapp.views.researcher_layout import page
@@ -69,8 +70,8 @@ def _monitor(study: Study, chosen: dict[str, Any]) -> dict[str, Any]:
         "finished": words.balance_words(finished_by_condition(study), conditions, counts.kinds),
         "times": words.times_words(study, kind, active, conditions),
         "strip": words.strip_words(strip_of(study, kind, now)),
-        "held": words.held_words(study, held),
-        "connections": words.connection_words(held),
+        "held": held_words.held_words(study, held),
+        "connections": held_words.connection_words(held),
         "is_running": study.state in (StudyState.OPEN, StudyState.PAUSED),
     }
 

@@ -113,8 +113,9 @@ def _withdrawn(counts: RunCounts, filters: dict[str, str]) -> str:
     n = sum(counts.of(kind, EnrolmentState.WITHDRAWN) for kind in kinds)
     if not n:
         return ""
-    more = " more" if not filters["state"] else ""
-    return f"{counted(n, f'{more} run'.strip())} withdrawn: the data are deleted, only the number is kept."
+    more = "" if filters["state"] else "more "
+    runs = counted(n, f"{more}run was", f"{more}runs were")
+    return f"{runs} withdrawn: the data are deleted, only the number is kept."
 
 
 def _head(wanted: RunFilter, name: str, label: str) -> dict[str, str]:

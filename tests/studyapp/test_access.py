@@ -25,7 +25,7 @@ from studyapp.domain import invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
 from studyapp.domain.results_report import folder_of
 from studyapp.enums import JobState, ResultsKind, Role, StudyState, TrialKind
-from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, ResultsJob, Study
+from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, RecruiterId, ResultsJob, Study
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -129,8 +129,8 @@ def client_of(user: Any) -> Client:
 
 @pytest.fixture
 def owned(settings: Any, tmp_path: Path) -> Study:
-    """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
-    claims file that waits and a report."""
+    """An open study of ``ann`` with an editor, a viewer, an invitation, a run of a recruiter's id,
+    a failed job, a claims file that waits and a report."""
     settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
@@ -138,7 +138,10 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     invitations.invite(study, EDITOR)
     job = PrecomputeJob.objects.filter(condition__study=study).earliest("pk")
     PrecomputeJob.objects.filter(pk=job.pk).update(state=JobState.FAILED, raw_reply="raw")
-    factories.joined(study)
+    run = factories.joined(study)
+    RecruiterId.objects.create(
+        study=study, digest="0", value="w1", participant=run.participant, first_seen=timezone.now()
+    )
     with being_a_draft(study):
         uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
     results_jobs.build(study, ResultsKind.REPORT, False)
