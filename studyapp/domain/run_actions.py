@@ -25,7 +25,7 @@ _TOLERANCE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class RunAction:
-    """One action: its name in addresses, its label, also in short, and what is said when it is done.
+    """One action: its name in addresses, its label, in full and short, and what is said once done.
 
     ``end`` is how it ends the run, None for holding the place longer.
     """

@@ -46,7 +46,6 @@ def _held_row(study: Study, held: HeldSlot) -> dict[str, Any]:
             {
                 "name": action.name,
                 "label": action.short,
-                "title": f"{action.label}: {held.participant}",
                 "address": action_address(study, held.participant, action.name, "monitor"),
             }
             for action in possible(held.state)

@@ -10,8 +10,8 @@ from django.test import Client
 
 from studyapp.api.schema import document
 from studyapp.domain.access import add_member, at_least
-from studyapp.enums import Role, StudyState
-from studyapp.models import AuditEntry, Claim, Participant, Study
+from studyapp.enums import EnrolmentState, Role, StudyState
+from studyapp.models import AuditEntry, Claim, Enrolment, Participant, Study
 from tests import factories
 from tests.shared_data import ROOT
 from tests.studyapp.api.asking import Api, a_claim, error_of, researcher
@@ -31,6 +31,7 @@ WRITING = {
     ("POST", ONE + "close/"): Role.OWNER,
     ("POST", ONE + "conditions/"): Role.EDITOR,
     ("POST", ONE + "open/"): Role.EDITOR,
+    ("POST", ONE + "participants/{participant}/{action}/"): Role.EDITOR,
     ("POST", ONE + "pause/"): Role.EDITOR,
     ("POST", ONE + "precompute/"): Role.EDITOR,
     ("POST", ONE + "precompute/retry/"): Role.EDITOR,
@@ -50,18 +51,21 @@ def owned() -> Study:
 def send(api: Api, method: str, path: str, study: Study) -> Any:
     """A request that would do something if it were let in."""
     code = Participant.objects.get(enrolments__slot__study=study).code
-    address = path.format(slug=study.slug, participant=code)
-    return api.ask(method, address, {"slug": study.slug} if method != "GET" else None)
+    address = path.format(slug=study.slug, participant=code, action="release")
+    body = {} if "{action}" in path else {"slug": study.slug}
+    return api.ask(method, address, body if method != "GET" else None)
 
 
 def is_untouched(study: Study) -> bool:
     found = Study.objects.get(pk=study.pk)
-    return found.state == StudyState.OPEN and found.title == study.title
+    runs = Enrolment.objects.filter(slot__study=study, participant__trials__isnull=False)
+    is_running = {run.state for run in runs} == {EnrolmentState.ACTIVE}
+    return is_running and found.state == StudyState.OPEN and found.title == study.title
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 25
-    assert len(OF_STUDIES) == 23
+    assert len(OPERATIONS) == 26
+    assert len(OF_STUDIES) == 24
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
@@ -91,7 +95,9 @@ def test_R113_a_participants_key_is_refused_everywhere(
     method: str, path: str, owned: Study
 ) -> None:
     enrolment = factories.joined(owned)
-    answer = Api(token=enrolment.token).ask(method, path.format(slug=owned.slug, participant="p1"))
+    answer = Api(token=enrolment.token).ask(
+        method, path.format(slug=owned.slug, participant="p1", action="release")
+    )
     assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
     assert is_untouched(owned)
 
@@ -113,7 +119,9 @@ def test_R111_no_answer_tells_a_participant_the_label(path: str, owned: Study) -
         {"Authorization": f"Bearer {enrolment.token}"},
         {"Cookie": f"run-{owned.code}={enrolment.token}; sessionid={enrolment.token}"},
     ):
-        answer = Client().get(path.format(slug=owned.slug, participant="p1"), headers=headers)
+        answer = Client().get(
+            path.format(slug=owned.slug, participant="p1", action="release"), headers=headers
+        )
         assert answer.status_code in (401, 403)
         text = answer.content.decode()
         assert not any(word in text for word in ("supported", "refuted", "gold", owned.title))
