@@ -20,7 +20,7 @@ from studyapp.enums import EventKind, RunKind, StudyState, TrialKind, TrialState
 from studyapp.models import Event, Study, Trial
 
 #: Times are told of the latest trials, so that a page costs the same in a large study.
-LATEST = 2000
+LATEST = 1000
 
 _SEEN_OR_HIDDEN = (EventKind.PAGE_HIDDEN, EventKind.PAGE_VISIBLE)
 
@@ -70,6 +70,8 @@ def active_seconds(study: Study, run_kind: str) -> list[tuple[int, float]]:
 def _active(
     started: datetime, visits: list[tuple[str, int | None, datetime]], ended: datetime
 ) -> float:
+    if not visits:
+        return max((ended - started).total_seconds(), 0.0)
     told = replay(
         [
             (EventKind.TRIAL_STARTED, None, started),
@@ -77,7 +79,7 @@ def _active(
             (EventKind.DECISION_SUBMITTED, None, ended),
         ]
     )
-    assert told.active_ms is not None  # there is a decision
+    assert told.active_ms is not None  # the decision is there
     return told.active_ms / 1000
 
 

@@ -14,24 +14,27 @@ from studyapp.models import Study
 from studyapp.views.researcher_words import ago, counted, duration, moment, number
 
 #: Held slots on the monitor; the list of participants has them all.
-MOST_HELD = 100
+MOST_HELD = 50
 
 
 def held_words(study: Study, held: Sequence[HeldSlot]) -> dict[str, Any]:
     """Who holds which slot, and what can be done about it."""
     shown = held[:MOST_HELD]
+    base = reverse("study-participants", args=[study.slug])
     return {
-        "rows": [_held_row(study, each) for each in shown],
+        "rows": [_held_row(base, each) for each in shown],
         "n": counted(len(held), "slot"),
         "n_expired": number(sum(each.is_expired for each in held)),
         "more": number(len(held) - len(shown)) if len(held) > len(shown) else "",
     }
 
 
-def _held_row(study: Study, held: HeldSlot) -> dict[str, Any]:
+def _held_row(base: str, held: HeldSlot) -> dict[str, Any]:
+    # Addresses are put together here: looking up hundreds of them would take half of the page.
+    address = f"{base}{held.participant}/"
     return {
         "participant": held.participant,
-        "address": reverse("study-participant", args=[study.slug, held.participant]),
+        "address": address,
         "slot": held.slot,
         "kind": RunKind(held.run_kind).label,
         "state": EnrolmentState(held.state).label,
@@ -46,17 +49,11 @@ def _held_row(study: Study, held: HeldSlot) -> dict[str, Any]:
             {
                 "name": action.name,
                 "label": action.short,
-                "address": action_address(study, held.participant, action.name, "monitor"),
+                "address": f"{address}{action.name}/?back=monitor",
             }
             for action in possible(held.state)
         ],
     }
-
-
-def action_address(study: Study, participant: str, action: str, back: str = "") -> str:
-    """The page that asks before an action is done."""
-    address = reverse("participant-action", args=[study.slug, participant, action])
-    return f"{address}?back={back}" if back else address
 
 
 def _held_note(held: HeldSlot) -> str:

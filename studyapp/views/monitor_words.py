@@ -12,7 +12,7 @@ from studyapp.models import Condition, Study
 from studyapp.views.researcher_words import counted, duration, moment, number
 
 #: Subsets of the table of cells on the monitor; the claims' page tells of every claim.
-MOST_SUBSETS = 100
+MOST_SUBSETS = 50
 #: Width and height of the drawn strip, in its own units.
 STRIP_WIDTH, STRIP_HEIGHT = 600, 60
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
+
 from studyapp.domain.held_slots import SILENCE
 from studyapp.domain.one_participant import RunSeen, TrialSeen
 from studyapp.domain.pace import tells_conditions
@@ -12,7 +14,6 @@ from studyapp.domain.run_actions import RunAction, possible
 from studyapp.enums import EnrolmentState, TrialKind, TrialState
 from studyapp.models import Study
 from studyapp.models.assignment import HOLDING, RUNNING
-from studyapp.views.held_words import action_address
 from studyapp.views.researcher_participants import run_note
 from studyapp.views.researcher_words import counted, duration, moment, number
 
@@ -36,7 +37,9 @@ def run_words(study: Study, seen: RunSeen, now: datetime, *, with_actions: bool)
         "actions": [
             {
                 "label": action.label,
-                "address": action_address(study, run.participant.code, action.name),
+                "address": reverse(
+                    "participant-action", args=[study.slug, run.participant.code, action.name]
+                ),
             }
             for action in possible(run.state)
         ]

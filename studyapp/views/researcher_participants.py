@@ -82,8 +82,9 @@ def _list_context(study: Study, wanted: RunFilter, runs: Any) -> dict[str, Any]:
     shown = list(runs[pages.first : pages.last])
     progress = progress_of([run.pk for run in shown])
     now = timezone.now()
+    base = reverse("study-participants", args=[study.slug])
     return {
-        "rows": [_row(study, run, progress.get(run.pk), now) for run in shown],
+        "rows": [_row(base, run, progress.get(run.pk), now) for run in shown],
         "heads": [_head(wanted, name, label) for name, label in HEADS],
         "pages": pages,
         "found": f"{counted(n_found, 'run')}",
@@ -130,12 +131,12 @@ def _head(wanted: RunFilter, name: str, label: str) -> dict[str, str]:
     }
 
 
-def _row(study: Study, run: Enrolment, progress: Progress | None, now: datetime) -> dict[str, str]:
+def _row(base: str, run: Enrolment, progress: Progress | None, now: datetime) -> dict[str, str]:
     heard_at = progress.heard_at if progress else run.consented_at
     n_done = progress.n_done if progress else 0
     return {
         "participant": run.participant.code,
-        "address": reverse("study-participant", args=[study.slug, run.participant.code]),
+        "address": f"{base}{run.participant.code}/",
         "slot": str(run.slot),
         "kind": run.get_run_kind_display(),
         "state": run.get_state_display(),
