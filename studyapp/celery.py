@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from celery import Celery
+from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "studyapp.settings")
 
@@ -17,6 +18,10 @@ def filesystem_options(data_dir: str) -> dict[str, str]:
         os.makedirs(folder, exist_ok=True)
     return {"data_folder_in": queue, "data_folder_out": queue, "control_folder": control}
 
+
+#: What somebody waits for at a page does not stand behind a long precompute: its messages have a
+#: queue of their own, and a worker takes from both in turn.
+PRECOMPUTE_QUEUE, WAITED_FOR_QUEUE = "celery", "waited_for"
 
 app = Celery("studyapp")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -37,6 +42,12 @@ def _configure(sender: Celery, **_: object) -> None:
         accept_content=["json"],
         timezone="UTC",
         # Nothing depends on beat: workers, commands and pages look for expired leases themselves.
+        task_default_queue=PRECOMPUTE_QUEUE,
+        task_queues=[Queue(PRECOMPUTE_QUEUE), Queue(WAITED_FOR_QUEUE)],
+        task_routes=(
+            {"suffice.prepare": {"queue": PRECOMPUTE_QUEUE}},
+            {"suffice.*": {"queue": WAITED_FOR_QUEUE}},
+        ),
         beat_schedule={"ring-due": {"task": "suffice.ring_due", "schedule": 60.0}},
         beat_schedule_filename=str(settings.DATA_DIR / "celerybeat-schedule"),
     )

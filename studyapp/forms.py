@@ -27,8 +27,11 @@ class LoginForm(AuthenticationForm):
         self.fields["username"].label = "User name"
 
 
-class CloseForm(forms.Form):
-    """Closing is for good, so it asks for the study's short name."""
+class TypedNameForm(forms.Form):
+    """What is for good asks for the study's short name; ``undone`` and ``to_do`` say what it is."""
+
+    undone = ""
+    to_do = ""
 
     slug = forms.CharField(
         strip=True,
@@ -49,7 +52,45 @@ class CloseForm(forms.Form):
         return slug
 
     def _wanted(self) -> str:
-        return f"The study was not closed: type its short name, {self.study.slug}, to close it."
+        return (
+            f"The study was not {self.undone}: type its short name, {self.study.slug}, to "
+            f"{self.to_do} it."
+        )
+
+
+class CloseForm(TypedNameForm):
+    """Closes a study."""
+
+    undone, to_do = "closed", "close"
+
+
+class DeleteForm(TypedNameForm):
+    """Deletes a study."""
+
+    undone, to_do = "deleted", "delete"
+
+
+class ImportForm(forms.Form):
+    """An export to make a study from."""
+
+    file = forms.FileField(
+        label="Export",
+        help_text="The zip file that an export of a study gave.",
+        error_messages={"required": "Choose the zip file of an export."},
+    )
+    slug = forms.SlugField(
+        label="Short name",
+        max_length=60,
+        required=False,
+        help_text="Left empty, that of the export.",
+        error_messages={"invalid": "Use letters, digits, hyphens and underscores."},
+    )
+    with_data = forms.BooleanField(
+        label="With participants and trials",
+        required=False,
+        help_text="The study comes back as it was, paused if it was open. Without, it is a draft "
+        "with the same claims, rankings and schedule, to run it again.",
+    )
 
 
 class RunsForm(forms.Form):

@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 from two_factor.views import QRGeneratorView
 
 from studyapp.views import login
+from studyapp.views.api_token import api_token
 from studyapp.views.invitation import invitation
 
 second_factor = (
@@ -36,6 +37,7 @@ urlpatterns = [
     path("login/", login.Login.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("account/", include(second_factor)),
+    path("account/api-token/", api_token, name="api-token"),
     path("account/password/", login.PasswordChange.as_view(), name="password-change"),
     path("account/password/<uidb64>/<token>/", login.PasswordSet.as_view(), name="password-set"),
     path("invitations/<str:token>/", invitation, name="invitation"),

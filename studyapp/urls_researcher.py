@@ -5,6 +5,8 @@ from django.urls import include, path
 from studyapp.views import (
     researcher,
     researcher_access,
+    researcher_delete,
+    researcher_import,
     researcher_monitor,
     researcher_participant,
     researcher_participants,
@@ -23,6 +25,7 @@ SETUP = "studies/<slug:slug>/setup/"
 
 setup_patterns = [
     path("new/", researcher_setup.new_study, name="setup-new"),
+    path("new/from-export/", researcher_import.import_export, name="import-export"),
     path(SETUP, researcher_setup.setup, name="setup"),
     path(SETUP + "basics/", researcher_setup.basics, name="setup-basics"),
     path(SETUP + "texts/", researcher_setup.texts, name="setup-texts"),
@@ -122,6 +125,7 @@ urlpatterns = [
     path("studies/<slug:slug>/pause/", researcher.study_pause, name="study-pause"),
     path("studies/<slug:slug>/resume/", researcher.study_resume, name="study-resume"),
     path("studies/<slug:slug>/close/", researcher.study_close, name="study-close"),
+    path("studies/<slug:slug>/delete/", researcher_delete.study_delete, name="study-delete"),
     path("studies/<slug:slug>/export.zip", researcher.study_export, name="study-export"),
     path("studies/<slug:slug>/measures/", researcher_results.study_measures, name="study-measures"),
     path("studies/<slug:slug>/power/", researcher_power.study_power, name="study-power"),

@@ -142,7 +142,8 @@ def frozen(source: Source) -> Finding:
 
 def faults(source: Source) -> Finding:
     """Void trials need a reason, given before their outcome is seen."""
-    void = source.scored[(source.scored["trial_status"] == "void").to_numpy()]
+    counted_trials = source.counted_kinds
+    void = counted_trials[(counted_trials["trial_status"] == "void").to_numpy()]
     if void.empty:
         return Finding("Void trials", "a reason for each", "no trial is void", KEPT)
     reasons = void.get("void_reason", pd.Series("", index=void.index)).astype(object).fillna("")

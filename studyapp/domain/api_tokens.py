@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -21,6 +23,23 @@ TOKEN_LENGTH = 40
 def digest_of(token: str) -> str:
     """What is stored of a token: 160 bits of its SHA-256, in the 40 characters of the key."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def token_since(user: Any) -> datetime | None:
+    """When the user's present token was made, or None where there is none."""
+    made: datetime | None = (
+        Token.objects.filter(user=user).values_list("created", flat=True).first()
+    )
+    return made
+
+
+def end_token(user: Any) -> bool:
+    """End the user's token; False where there was none."""
+    with transaction.atomic():
+        n_ended, _ = Token.objects.filter(user=user).delete()
+        if n_ended:
+            audit.record(AuditAction.API_TOKEN_ENDED, member=user.get_username())
+    return bool(n_ended)
 
 
 def issue_token(user_name: str, *, replaces: bool = False) -> str:

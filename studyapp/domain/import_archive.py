@@ -1,4 +1,7 @@
-"""A study export becomes a draft again: the same claims, evidence, texts and schedule."""
+"""A study export becomes a draft again: the same claims, evidence, texts and schedule.
+
+Or, with its data, the study that it was (import_data).
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from studyapp.domain import audit
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import FORMAT_VERSION
+from studyapp.domain.import_data import store_data
 from studyapp.domain.import_results import store_results
 from studyapp.domain.import_schedule import store_schedule
 from studyapp.domain.importing import import_claims
@@ -42,20 +46,31 @@ _FROZEN_PARTS = ("claims", "rankings", "selections", "schedule", "texts", "sitti
 
 @dataclass
 class ImportedStudy:
-    """The new draft and what it holds. ``notes`` are remarks for the researcher."""
+    """The new study and what it holds. ``notes`` are remarks for the researcher.
+
+    ``n_participants`` and ``n_trials`` are 0 for a draft.
+    """
 
     study: Study
     n_claims: int = 0
     n_results: int = 0
     n_slots: int = 0
+    n_participants: int = 0
+    n_trials: int = 0
     notes: list[str] = field(default_factory=list)
 
 
 def import_study(
-    path: Path | str, slug: str | None = None, *, owner_name: str | None = None
+    path: Path | str,
+    slug: str | None = None,
+    *,
+    owner_name: str | None = None,
+    with_data: bool = False,
 ) -> ImportedStudy:
     """Make the exported study again as a draft without participants, all or nothing.
 
+    ``with_data`` brings participants, trials and events along: the study is then what it was, but
+    paused where it was open.
     ``slug`` is the new study's; by default that of the export. Raises BadUpload for a file that is
     no sound export, naming file, line and field, and StudyError for a slug that is taken.
     """
@@ -69,7 +84,10 @@ def import_study(
             raise StudyError(f"study {slug!r} exists already: give another one with --slug.")
         try:
             with transaction.atomic():
-                return _make_study(slug, owner_name, content, files)
+                made = _make_study(slug, owner_name, content, files)
+                if with_data:
+                    made.n_participants, made.n_trials = store_data(made.study, path, content)
+                return made
         except (IntegrityError, DataError, RecursionError) as error:
             # What the checks before could not foresee; the database keeps nothing of it.
             raise BadUpload(f"{path}: its content cannot be stored ({error}).") from error

@@ -139,6 +139,11 @@ def problems_path(study: Study, file: WaitingFile) -> Path:
     return _folder(study, file.token) / "problems.csv"
 
 
+def delete_files(study: Study) -> None:
+    """Delete every waiting file of a study."""
+    shutil.rmtree(_study_folder(study), ignore_errors=True)
+
+
 def throw_away_old() -> None:
     """Delete what has waited for longer than a day, of all studies."""
     for folder in _root().glob("*/*"):

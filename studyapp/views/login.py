@@ -14,6 +14,7 @@ from django.contrib.auth.views import (
 )
 from django.contrib.messages.views import SuccessMessageMixin
 from django.core.exceptions import SuspiciousOperation
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
@@ -28,6 +29,8 @@ from two_factor.views import (
     SetupView,
 )
 
+from studyapp.domain import audit
+from studyapp.enums import AuditAction
 from studyapp.forms import LoginForm
 from studyapp.throttle import minutes_locked
 
@@ -111,6 +114,12 @@ class Account(_Named, ProfileView):
 class SecondFactorSetup(_Named, SetupView):
     """Set up an authenticator app: what it is, then a code to scan and one to type."""
 
+    def done(self, form_list: Any, **kwargs: Any) -> HttpResponse:
+        with transaction.atomic():
+            answer = super().done(form_list, **kwargs)
+            audit.record(AuditAction.SECOND_FACTOR_ON, member=self.request.user.get_username())
+        return answer
+
 
 class SecondFactorReady(_Named, SetupCompleteView):
     """Says that the second factor works, and asks for backup codes."""
@@ -124,6 +133,12 @@ class SecondFactorOff(_Named, DisableView):
     """Take the second factor off."""
 
     success_url = reverse_lazy("two_factor:profile")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        with transaction.atomic():
+            answer = super().form_valid(form)
+            audit.record(AuditAction.SECOND_FACTOR_OFF, member=self.request.user.get_username())
+        return answer
 
 
 def second_factor_only(view: View) -> View:

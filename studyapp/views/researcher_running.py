@@ -29,6 +29,7 @@ class OpeningStatus:
     can_pause: bool
     can_resume: bool
     can_close: bool
+    can_delete: bool
     close_says: str
     close_form: CloseForm | None
     frozen: list[tuple[str, str]]
@@ -52,6 +53,7 @@ def opening_status(
         can_pause=study.is_open,
         can_resume=study.state == StudyState.PAUSED,
         can_close=can_close,
+        can_delete=study.state in (StudyState.DRAFT, StudyState.CLOSED),
         close_says=_close_says(n_under_way),
         close_form=(close_form or CloseForm(study)) if can_close else None,
         frozen=[(name, str(value)) for name, value in study.frozen.items()],

@@ -197,6 +197,15 @@ def test_a_void_trial_needs_a_reason() -> None:
     assert finding("Void trials", table)[1:] == ("1 trial void, each with its reason", KEPT)
 
 
+@pytest.mark.parametrize("kind", ["simulated", "pilot"])
+def test_a_void_trial_of_a_run_that_does_not_count_is_nobodys_deviation(kind: str) -> None:
+    table = full_study()
+    table.loc[0, ["trial_status", "decision"]] = ["void", ""]
+    table.loc[0, ["hidden_ms", "active_ms"]] = ""
+    table[kind] = ["true", "false", "false", "false"]
+    assert finding("Void trials", table)[1:] == ("no trial is void", KEPT)
+
+
 def test_simulated_runs_that_count_are_a_deviation() -> None:
     table = full_study(simulated="true")
     assert finding("Simulated and pilot runs", table)[2] == KEPT

@@ -110,3 +110,26 @@ def test_a_web_server_killed_between_two_reveals_loses_nothing(site):
         [3, "reveal", 3],
         [4, "decision_submitted", None],
     ]
+
+
+def test_results_do_not_wait_behind_a_long_precompute(site):
+    with LLMServer(latency=0.5) as server:
+        site.environment |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "test"}
+        prepare(site, n_claims=5)
+        site.manage("create_study", "long")
+        site.manage("import_claims", "long", ROOT / "fixtures" / "demo_claims.jsonl")
+        site.manage(
+            "add_condition", "long", "ranking", "--interface", "incremental",
+            "--method", "incremental_llm", "--model", "scripted", "--param", "depth=4",
+        )  # fmt: skip
+        site.start_worker(concurrency=CONCURRENCY)
+        site.manage("precompute", "long")
+        wait_for(lambda: n_stored(site) >= 1, 60)
+        site.ask(
+            "from studyapp.domain import results_jobs\n"
+            "results_jobs.build(Study.objects.get(slug='pilot'), 'measures')"
+        )
+        ended = "print(ResultsJob.objects.values_list('state', flat=True).get())"
+        wait_for(lambda: site.ask(ended) == "done", 60)
+        waiting = "print(PrecomputeJob.objects.filter(state='queued').count())"
+        assert int(site.ask(waiting)) > 0

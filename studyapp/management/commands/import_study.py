@@ -8,18 +8,30 @@ from studyapp.management.base import StudyCommand
 
 
 class Command(StudyCommand):
-    help = "Make an exported study again as a draft, without its participants."
+    help = "Make an exported study again: as a draft, or with its participants and trials."
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("file", type=Path, metavar="EXPORT.zip")
         parser.add_argument("--slug", metavar="NEW", help="by default that of the export")
         parser.add_argument("--owner", help="user name of the researcher who may see it")
+        parser.add_argument(
+            "--with-data",
+            action="store_true",
+            help="bring participants, trials and events along; an open study comes back paused",
+        )
 
     def run(self, **options: Any) -> None:
-        made = import_study(options["file"], options["slug"], owner_name=options["owner"])
+        made = import_study(
+            options["file"],
+            options["slug"],
+            owner_name=options["owner"],
+            with_data=options["with_data"],
+        )
         for note in made.notes:
             self.note(f"note: {note}")
+        what = made.study.get_state_display().lower() if options["with_data"] else "a draft"
+        data = f", {made.n_participants} participants, {made.n_trials} trials"
         self.say(
-            f"study {made.study.slug}, a draft: {made.n_claims} claims, {made.n_results} rankings "
-            f"and selections, {made.n_slots} slots"
+            f"study {made.study.slug}, {what}: {made.n_claims} claims, {made.n_results} rankings "
+            f"and selections, {made.n_slots} slots{data if options['with_data'] else ''}"
         )

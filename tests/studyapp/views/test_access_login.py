@@ -17,7 +17,8 @@ from django.utils import timezone
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from studyapp.models import Study
+from studyapp.enums import AuditAction
+from studyapp.models import AuditEntry, Study
 from studyapp.throttle import client_address
 from tests import factories
 from tests.studyapp.views.accounts import (
@@ -136,6 +137,7 @@ def test_setting_up_shows_a_picture_and_a_key_and_wants_the_digits(ann: Any) -> 
     right = client.post(setup, {prefix: "generator", "generator-token": totp(b32decode(key))})
     assert right.url == reverse("two_factor:setup_complete")
     assert TOTPDevice.objects.get().user == ann
+    assert AuditEntry.objects.get().action == AuditAction.SECOND_FACTOR_ON
     assert "is on" in client.get(right.url).content.decode()
     client.post(reverse("two_factor:backup_tokens"))
     codes = client.get(reverse("two_factor:backup_tokens")).content.decode()
@@ -149,6 +151,7 @@ def test_turning_it_off_takes_the_device_and_the_backup_codes(ann: Any) -> None:
     send_login(client, "ann")
     send_code(client, code_of(device))
     client.post(reverse("two_factor:disable"), {"understand": "on"})
+    assert AuditEntry.objects.get().action == AuditAction.SECOND_FACTOR_OFF
     assert not TOTPDevice.objects.exists()
     assert not StaticDevice.objects.exists()
 

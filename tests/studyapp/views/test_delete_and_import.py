@@ -1,0 +1,116 @@
+"""The pages that delete a study, and that make one again from an export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from studyapp.domain.export import export_study
+from studyapp.enums import Role, StudyState
+from studyapp.models import Membership, Study, Trial
+from tests import factories
+from tests.studyapp.domain import exported
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ann() -> Any:
+    return get_user_model().objects.create_user("ann")
+
+
+@pytest.fixture
+def client(ann: Any) -> Client:
+    client = Client()
+    client.force_login(ann)
+    return client
+
+
+def test_a_study_is_deleted_once_its_name_was_typed(client: Client, ann: Any) -> None:
+    factories.draft_study("gone", owner=ann)
+    page = client.get("/studies/gone/delete/").content.decode()
+    assert "This deletes 0 claims, 0 participants and 0 trials" in page
+    wrong = client.post("/studies/gone/delete/", {"slug": "other"})
+    assert wrong.status_code == 422
+    assert "type its short name, gone, to delete it" in wrong.content.decode()
+    done = client.post("/studies/gone/delete/", {"slug": "gone"}, follow=True)
+    assert "The study gone is deleted." in done.content.decode()
+    assert not Study.objects.exists()
+
+
+def test_an_open_study_is_closed_first(client: Client, ann: Any) -> None:
+    study = factories.open_study(owner=ann)
+    assert "Close it first" in client.get(f"/studies/{study.slug}/delete/").content.decode()
+    refused = client.post(f"/studies/{study.slug}/delete/", {"slug": study.slug})
+    assert refused.status_code == 409
+    assert Study.objects.filter(pk=study.pk).exists()
+
+
+def test_the_study_page_offers_it_to_owners_of_drafts_and_closed_studies(
+    client: Client, ann: Any
+) -> None:
+    link = "/studies/{}/delete/"
+    draft = factories.draft_study("draft", owner=ann)
+    opened = factories.open_study(slug="opened", owner=ann)
+    assert link.format("draft") in client.get("/studies/draft/").content.decode()
+    assert link.format("opened") not in client.get("/studies/opened/").content.decode()
+    Study.objects.filter(pk=opened.pk).update(state=StudyState.CLOSED)
+    assert link.format("opened") in client.get("/studies/opened/").content.decode()
+    Membership.objects.filter(study=draft).update(role=Role.EDITOR)
+    assert link.format("draft") not in client.get("/studies/draft/").content.decode()
+
+
+@pytest.fixture
+def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
+    exported.TickingClock(monkeypatch)
+    study = exported.open_study(tmp_path)
+    exported.sit(study)
+    path = tmp_path / "export.zip"
+    export_study(study, path)
+    return path.read_bytes()
+
+
+def upload(client: Client, content: bytes, **given: Any) -> Any:
+    file = SimpleUploadedFile("pilot.zip", content, "application/zip")
+    return client.post("/new/from-export/", {"file": file} | given, follow=True)
+
+
+def test_an_export_becomes_a_draft_of_ones_own(client: Client, ann: Any, archive: bytes) -> None:
+    page = upload(client, archive, slug="again").content.decode()
+    assert "again was imported: 6 claims and 6 slots." in page
+    study = Study.objects.get(slug="again")
+    assert study.is_draft
+    assert study.memberships.get().user == ann
+    assert Trial.objects.filter(participant__study=study).count() == 0
+
+
+def test_an_export_comes_back_with_its_data(client: Client, archive: bytes) -> None:
+    page = upload(client, archive, slug="again", with_data="on").content.decode()
+    assert "again was imported: 6 claims, 6 slots, 1 participant and 4 trials." in page
+    study = Study.objects.get(slug="again")
+    assert study.state == StudyState.PAUSED
+    assert Trial.objects.filter(participant__study=study).count() == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "said"),
+    [
+        (b"no zip at all", {}, "pilot.zip: no zip file, or a damaged one"),
+        (None, {}, "study &#x27;original&#x27; exists already"),
+        (None, {"slug": "not a slug"}, "Use letters, digits, hyphens and underscores."),
+        (b"", {}, "The submitted file is empty."),
+    ],
+)
+def test_a_file_that_cannot_be_imported_leaves_nothing(
+    client: Client, archive: bytes, content: bytes | None, given: dict[str, str], said: str
+) -> None:
+    response = upload(client, archive if content is None else content, **given)
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert "/tmp" not in response.content.decode()
+    assert Study.objects.count() == 1
