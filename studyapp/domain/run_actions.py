@@ -27,7 +27,8 @@ _TOLERANCE = timedelta(minutes=1)
 class RunAction:
     """One action: its name in addresses, its label, in full and short, and what is said once done.
 
-    ``end`` is how it ends the run, None for holding the place longer.
+    ``end`` is how it ends the run, None where it does not; ``allowed_from`` are the states of a run
+    in which it can be done.
     """
 
     name: str
@@ -35,14 +36,11 @@ class RunAction:
     short: str
     done: str
     end: End | None
+    allowed_from: tuple[str, ...]
     act: Callable[[Study, str, str, int], Enrolment]
     takes_note: bool = False
     needs_note: bool = False
-
-    @property
-    def allowed_from(self) -> tuple[str, ...]:
-        """The states of a run in which it can be done."""
-        return self.end.allowed_from if self.end else RUNNING
+    needs_minutes: bool = False
 
 
 ACTIONS = {
@@ -54,7 +52,9 @@ ACTIONS = {
             "Hold longer",
             "The place is held longer",
             None,
+            RUNNING,
             lambda study, code, note, minutes: run_ends.extend_run(study, code, minutes),
+            needs_minutes=True,
         ),
         RunAction(
             "release",
@@ -62,6 +62,7 @@ ACTIONS = {
             "Release",
             "The place is released",
             run_ends.RELEASE,
+            run_ends.RELEASE.allowed_from,
             lambda study, code, note, minutes: run_ends.release_run(study, code),
         ),
         RunAction(
@@ -70,6 +71,7 @@ ACTIONS = {
             "Returned",
             "The run is marked as returned",
             run_ends.RETURN,
+            run_ends.RETURN.allowed_from,
             lambda study, code, note, minutes: run_ends.return_run(study, code),
         ),
         RunAction(
@@ -78,6 +80,7 @@ ACTIONS = {
             "Paid, partial",
             "The run is marked as paid in part",
             run_ends.PAY_PARTIAL,
+            run_ends.PAY_PARTIAL.allowed_from,
             lambda study, code, note, minutes: run_ends.pay_run_partly(study, code, note),
             takes_note=True,
         ),
@@ -87,6 +90,7 @@ ACTIONS = {
             "Reject",
             "The run is rejected",
             run_ends.REJECT,
+            run_ends.REJECT.allowed_from,
             lambda study, code, note, minutes: run_ends.reject_run(study, code, note),
             takes_note=True,
             needs_note=True,

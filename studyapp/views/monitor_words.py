@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from studyapp.domain.filling import Filling, Places
 from studyapp.domain.pace import LATEST, Strip, Times, tells_conditions, times_of
-from studyapp.domain.places import Filling, Places
 from studyapp.enums import RunKind
 from studyapp.models import Condition, Study
 from studyapp.views.researcher_words import counted, duration, moment, number

@@ -12,9 +12,9 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from studyapp.access import researcher_only, rights
+from studyapp.domain.filling import claim_cells, filling_of, finished_by_condition
 from studyapp.domain.held_slots import held_slots
 from studyapp.domain.pace import active_seconds, strip_of
-from studyapp.domain.places import claim_cells, filling_of, finished_by_condition
 from studyapp.domain.queries import main_claims, run_counts_of
 from studyapp.enums import RunKind, StudyState
 from studyapp.models import Study

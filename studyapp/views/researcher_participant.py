@@ -64,7 +64,7 @@ def participant_action(
     seen = runs_seen(study, participant, timezone.now())
     if wanted is None or not seen:
         raise Http404("There is no such run or action in this study.")
-    needs = {"needs_note": wanted.needs_note, "needs_minutes": wanted.end is None}
+    needs = {"needs_note": wanted.needs_note, "needs_minutes": wanted.needs_minutes}
     if request.method != "POST":
         back = request.GET.get("back", "")
         form = RunActionForm(initial={"back": back, "minutes": HOUR}, **needs)
@@ -84,7 +84,7 @@ def participant_action(
         return _action_page(
             request, seen[0], wanted, form, refused=error.problems, status=error.status
         )
-    until = f", until {moment(acted.run.lease_until)} UTC" if wanted.end is None else ""
+    until = f", until {moment(acted.run.lease_until)} UTC" if wanted.needs_minutes else ""
     already = "" if acted.is_new else " It was so before: nothing was changed."
     messages.success(request, f"{participant}: {wanted.done}{until}.{already}")
     return redirect(_back(study, participant, given["back"]))
@@ -138,7 +138,7 @@ def _action_page(
         "state": seen.run.get_state_display().lower(),
         "form": form,
         "back": _back(study, seen.run.participant.code, form["back"].value() or ""),
-        "needs_minutes": action.end is None,
+        "needs_minutes": action.needs_minutes,
         "refused": refused,
     }
     return page(request, "researcher/participant_action.html", context, status)

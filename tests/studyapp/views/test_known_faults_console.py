@@ -21,7 +21,7 @@ from django.utils import timezone
 from studyapp.domain import run_ends
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.export import export_study
-from studyapp.domain.places import filling_of
+from studyapp.domain.filling import filling_of
 from studyapp.domain.queries import run_counts_of
 from studyapp.domain.trials import record_decision, record_visibility, reveal_next
 from studyapp.enums import EnrolmentState, Interface, RunKind

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from studyapp.domain import changing, run_ends
 from studyapp.domain.access import add_member
-from studyapp.domain.places import Places, filling_of
+from studyapp.domain.filling import Places, filling_of
 from studyapp.enums import EnrolmentState, Role, RunKind, StudyState
 from studyapp.models import Enrolment, RecruiterId, RefusedId, Slot, Study, Subset, Trial
 from tests import factories
