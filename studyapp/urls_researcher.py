@@ -7,6 +7,9 @@ from studyapp.views import (
     researcher_access,
     researcher_delete,
     researcher_import,
+    researcher_monitor,
+    researcher_participant,
+    researcher_participants,
     researcher_power,
     researcher_records,
     researcher_results,
@@ -74,8 +77,41 @@ setup_patterns = [
     path(SETUP + "review/", researcher_setup_review.review, name="setup-review"),
 ]
 
+PARTICIPANTS = "studies/<slug:slug>/participants/"
+
+participants_patterns = [
+    path("studies/<slug:slug>/monitor/", researcher_monitor.study_monitor, name="study-monitor"),
+    path(
+        "studies/<slug:slug>/monitor/claims/",
+        researcher_monitor.monitor_claims,
+        name="monitor-claims",
+    ),
+    path(PARTICIPANTS, researcher_participants.study_participants, name="study-participants"),
+    path(
+        PARTICIPANTS + "payments.csv",
+        researcher_participants.study_payments,
+        name="study-payments",
+    ),
+    path(
+        PARTICIPANTS + "<slug:participant>/",
+        researcher_participant.study_participant,
+        name="study-participant",
+    ),
+    path(
+        PARTICIPANTS + "<slug:participant>/recruiter-id/",
+        researcher_participant.participant_recruiter_id,
+        name="participant-recruiter-id",
+    ),
+    path(
+        PARTICIPANTS + "<slug:participant>/<slug:action>/",
+        researcher_participant.participant_action,
+        name="participant-action",
+    ),
+]
+
 urlpatterns = [
     *setup_patterns,
+    *participants_patterns,
     path("", researcher.study_list, name="study-list"),
     path("studies/<slug:slug>/", researcher.study, name="study"),
     path("studies/<slug:slug>/precompute/", researcher.study_precompute, name="study-precompute"),

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from studyapp.codes import event_code, participant_code, run_token, trial_code
-from studyapp.enums import EnrolmentState, EventKind, RunKind, TrialState
+from studyapp.domain import lifecycle, schedule
+from studyapp.enums import EnrolmentState, EventKind, JobState, RunKind, TrialState
 from studyapp.models import (
+    Candidate,
+    Claim,
+    Condition,
     Enrolment,
     Event,
+    GoldSet,
     Participant,
     PlannedTrial,
+    PrecomputeJob,
     Ranking,
     Selection,
     Slot,
@@ -38,6 +45,76 @@ def finished_study(n_trials: int, *, n_claims: int = 100, seed: int = 1, **field
     study = factories.open_study(n_claims, n_subsets=5, n_replications=cycles, **fields)
     sit_all(study, list(study.slots.all()), seed=seed)
     return study
+
+
+def large_study(
+    n_claims: int, *, n_candidates: int, n_subsets: int, n_cycles: int, **fields: Any
+) -> Study:
+    """An open study with a finished run in each of its slots, claims and evidence made in bulk.
+
+    Claims are like those of the factories, with more candidates that are short.
+    """
+    study = factories.draft_study(**fields)
+    claims = Claim.objects.bulk_create(
+        [_claim(study, number, n_candidates) for number in range(1, n_claims + 1)],
+        batch_size=BATCH,
+    )
+    candidates = (
+        Candidate(claim=claim, position=position, text=f"Sentence {position} of {claim.claim_id}.")
+        for claim in claims
+        for position in range(n_candidates)
+    )
+    while batch := list(islice(candidates, 10 * BATCH)):
+        Candidate.objects.bulk_create(batch, batch_size=BATCH)
+    sets = (
+        GoldSet(claim=claim, position=position, members=members)
+        for claim in claims
+        for position, members in enumerate(([1], [0, 2]))
+    )
+    GoldSet.objects.bulk_create(sets, batch_size=BATCH)
+    for condition in factories.add_conditions(study):
+        _add_evidence(condition, claims)
+    schedule.lay_out(study, n_subsets, n_cycles, 7)
+    study = lifecycle.open_study(Study.objects.get(pk=study.pk))
+    sit_all(study, list(study.slots.all()))
+    return study
+
+
+def _claim(study: Study, number: int, n_candidates: int) -> Claim:
+    return Claim(
+        study=study,
+        position=number,
+        claim_id=f"c{number}",
+        text=f"Claim number {number} of the study.",
+        label="supported" if number % 2 else "refuted",
+        n_candidates=n_candidates,
+        gold_min_size=1,
+        digest=f"{number:064d}",
+    )
+
+
+def _add_evidence(condition: Condition, claims: list[Claim]) -> None:
+    common: dict[str, Any] = {
+        "condition": condition,
+        "method": condition.method,
+        "status": "complete",
+        "cached_prompt_tokens": 0,
+    }
+    if condition.is_incremental:
+        rows = [Ranking(claim=claim, **common, **_ranked(claim.n_candidates)) for claim in claims]
+        Ranking.objects.bulk_create(rows, batch_size=BATCH)
+    else:
+        selections = [Selection(claim=claim, **common, selected=[0, 2, 3]) for claim in claims]
+        Selection.objects.bulk_create(selections, batch_size=BATCH)
+    PrecomputeJob.objects.bulk_create(
+        [PrecomputeJob(condition=condition, claim=c, state=JobState.DONE) for c in claims],
+        batch_size=BATCH,
+    )
+
+
+def _ranked(n_candidates: int) -> dict[str, Any]:
+    order = [3, 0, 2, 1, *range(4, n_candidates)]
+    return {"order": order, "origins": ["judged"] * len(order)}
 
 
 def sit_all(study: Study, slots: list[Slot], *, seed: int = 1) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from rankers import formats
-from studyapp.enums import EnrolmentState, TrialKind
+from studyapp.domain.run_ends import MAX_EXTENSION, MAX_NOTE
+from studyapp.enums import EnrolmentState, RunKind, TrialKind
+from studyapp.run_forms import MAX_PSEUDONYM, SLOT
 
 MAX_PAGE = 1000
 
@@ -37,6 +39,15 @@ class ParticipantQuery(PageQuery, SimulatedQuery):
     state = serializers.ChoiceField(
         choices=[value for value in EnrolmentState.values if value != EnrolmentState.WITHDRAWN],
         required=False,
+    )
+    kind = serializers.ChoiceField(
+        choices=RunKind.values, required=False, help_text="simulated means simulated=true"
+    )
+    slot = serializers.RegexField(
+        rf"^{SLOT}$", required=False, help_text="cycle and number, as in 1.2"
+    )
+    pseudonym = serializers.CharField(
+        required=False, max_length=MAX_PSEUDONYM, help_text="a part of participant_id"
     )
 
 
@@ -79,6 +90,24 @@ class CyclesBody(serializers.Serializer):
         min_value=1,
         max_value=2**31 - 1,
         help_text="how many cycles you know of: sent twice, the same request adds them once",
+    )
+
+
+class RunActionBody(serializers.Serializer):
+    """What an action needs; the others ignore it."""
+
+    note = serializers.CharField(
+        required=False,
+        max_length=MAX_NOTE,
+        allow_blank=True,
+        default="",
+        help_text="for reject, which needs it, and pay-partial",
+    )
+    minutes = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_EXTENSION,
+        help_text="for extend: how long from now the place is held",
     )
 
 

@@ -42,6 +42,11 @@ urlpatterns = [
         views_data.OneParticipant.as_view(),
         name="api-participant",
     ),
+    path(
+        STUDY + "participants/<slug:participant>/<slug:action>/",
+        views_data.ParticipantAction.as_view(),
+        name="api-participant-action",
+    ),
     path(STUDY + "trials/", views_data.Trials.as_view(), name="api-trials"),
     path(STUDY + "events/", views_data.Events.as_view(), name="api-events"),
     path(STUDY + "measures/", views_data.Measures.as_view(), name="api-measures"),

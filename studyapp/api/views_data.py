@@ -8,17 +8,17 @@ from typing import Any
 
 from django.http import FileResponse, Http404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from studyapp.api import answers, serializers
-from studyapp.api.base import ApiView, checked_query
+from studyapp.api.base import ApiView, checked_body, checked_query
 from studyapp.api.errors import Contradiction
 from studyapp.api.pages import page_of
-from studyapp.api.permissions import study_to_see
+from studyapp.api.permissions import study_to_edit, study_to_see
 from studyapp.api.schema import ANY_OBJECT
-from studyapp.domain import audit
+from studyapp.domain import audit, run_actions
 from studyapp.domain.export import export_study
 from studyapp.domain.export_rows import (
     EVENT_FIELDS,
@@ -50,11 +50,9 @@ class Participants(ApiView):
         study = study_to_see(request, slug)
         query = checked_query(request, serializers.ParticipantQuery)
         runs = matching_runs(study, **_filters(query))
-        simulated = query["simulated"]
 
         def show(keys: list[int]) -> list[dict[str, Any]]:
-            chosen = matching_runs(study, simulated=simulated).filter(pk__in=keys)
-            return _participants(study, chosen.order_by("pk"))
+            return _participants(study, runs.filter(pk__in=keys).order_by("pk"))
 
         return Response(page_of(request, runs, query, show=show))
 
@@ -74,6 +72,29 @@ class OneParticipant(ApiView):
         if not found:
             raise Http404("There is no such participant in this study.")
         return Response(found[0])
+
+
+class ParticipantAction(ApiView):
+    @extend_schema(
+        operation_id="act_on_participant",
+        request=serializers.RunActionBody,
+        responses={200: {"$ref": "#/components/schemas/ParticipantRow"}},
+        parameters=[
+            OpenApiParameter("action", str, OpenApiParameter.PATH, enum=list(run_actions.ACTIONS))
+        ],
+    )
+    def post(self, request: Request, slug: str, participant: str, action: str) -> Response:
+        """Act on a participant's last run; sent again, it changes nothing. Answers with the run."""
+        study = study_to_edit(request, slug)
+        given = checked_body(request, serializers.RunActionBody)
+        wanted = run_actions.ACTIONS.get(action)
+        if wanted is None or run_actions.last_run(study, participant) is None:
+            raise Http404("There is no such participant or action in this study.")
+        acted = run_actions.act(
+            study, participant, wanted, note=given["note"], minutes=given.get("minutes", 0)
+        )
+        runs = matching_runs(study, simulated=True).filter(pk=acted.run.pk)
+        return Response(_participants(study, runs)[0])
 
 
 class Trials(ApiView):

@@ -10,6 +10,8 @@ from datetime import datetime
 from django.db.models import Count, Q, QuerySet
 
 from studyapp.domain.export_rows import exported_runs
+from studyapp.domain.run_list import chosen as chosen_runs
+from studyapp.enums import RunKind
 from studyapp.models import Enrolment, Event, Study, Trial
 
 
@@ -18,12 +20,19 @@ def matching_runs(
     *,
     simulated: bool = False,
     state: str | None = None,
+    kind: str | None = None,
+    slot: str | None = None,
+    pseudonym: str | None = None,
     participant: str | None = None,
 ) -> QuerySet[Enrolment]:
-    """Runs with the number of their trials as ``n_trials``."""
-    chosen = exported_runs(study, simulated)
-    chosen &= _given(state=state, participant__code=participant)
-    return Enrolment.objects.filter(chosen).annotate(n_trials=Count("trials"))
+    """Runs with the number of their trials as ``n_trials``; the filters of ``run_list.chosen``.
+
+    Who asks for the kind of simulated runs means them.
+    """
+    kept = exported_runs(study, simulated or kind == RunKind.SIMULATED)
+    runs = Enrolment.objects.filter(kept & _given(participant__code=participant))
+    runs = chosen_runs(runs, state=state, kind=kind, slot=slot, pseudonym=pseudonym)
+    return runs.annotate(n_trials=Count("trials"))
 
 
 def matching_trials(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Value
 
-from studyapp.enums import EnrolmentState, TrialKind, TrialState
+from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
 from studyapp.errors import StudyError
-from studyapp.models import Candidate, Claim, Enrolment, Study, Trial
+from studyapp.models import Candidate, Claim, Enrolment, Study, Trial, Withdrawal
 
 
 def study_by_slug(slug: str) -> Study:
@@ -68,15 +69,54 @@ def runs_of(study: Study) -> QuerySet[Enrolment]:
     )
 
 
-def run_counts(study: Study, run_kind: str) -> dict[str, int]:
-    """How many runs are in each state, plus the withdrawn ones, of which only a count stays."""
-    counts = dict.fromkeys(EnrolmentState.values, 0)
-    rows = (
-        Enrolment.objects.filter(slot__study=study, run_kind=run_kind)
-        .values_list("state")
-        .annotate(n=Count("id"))
+@dataclass(frozen=True)
+class RunCounts:
+    """How many runs of one study are in each state, by kind of run.
+
+    Every run is in exactly one state; of withdrawn ones only a count is left, and it is among them.
+    """
+
+    by_kind: Mapping[str, Mapping[str, int]]
+
+    def of(self, kind: str, *states: str) -> int:
+        """Runs of a kind in any of ``states``; all of the kind where none is named."""
+        counts = self.by_kind[kind]
+        return sum(counts[state] for state in states or counts)
+
+    @property
+    def kinds(self) -> list[RunKind]:
+        """Real runs always, the other kinds where there are any."""
+        return [kind for kind in RunKind if kind == RunKind.REAL or self.of(kind)]
+
+
+def run_counts(studies: Collection[int]) -> dict[int, RunCounts]:
+    """The counts of each study, by primary key: one query.
+
+    The list of studies, the study page, the monitor and the list of participants all count here.
+    """
+    counts = {
+        study: {kind: dict.fromkeys(EnrolmentState.values, 0) for kind in RunKind.values}
+        for study in studies
+    }
+    runs = (
+        Enrolment.objects.filter(slot__study__in=studies)
         .order_by()
+        .values("slot__study_id", "run_kind", "state")
+        .annotate(n=Count("id"))
+        .values_list("slot__study_id", "run_kind", "state", "n")
     )
-    counts |= dict(rows)
-    counts[EnrolmentState.WITHDRAWN] += study.withdrawals.filter(run_kind=run_kind).count()
-    return counts
+    withdrawn = (
+        Withdrawal.objects.filter(study__in=studies)
+        .order_by()
+        .values("study_id", "run_kind")
+        .annotate(n=Count("id"), gone=Value(EnrolmentState.WITHDRAWN.value))
+        .values_list("study_id", "run_kind", "gone", "n")
+    )
+    for study, kind, state, n in runs.union(withdrawn, all=True):
+        counts[study][kind][state] += n
+    return {study: RunCounts(by_kind) for study, by_kind in counts.items()}
+
+
+def run_counts_of(study: Study) -> RunCounts:
+    """The counts of one study: one query."""
+    return run_counts([study.pk])[study.pk]

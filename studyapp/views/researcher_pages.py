@@ -10,10 +10,11 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce
 
 from studyapp.access import studies_for
+from studyapp.domain.queries import RunCounts, run_counts
 from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import EnrolmentState, RunKind, TrialKind
 from studyapp.forms import CloseForm
-from studyapp.models import Claim, Condition, Enrolment, Ranking, Selection, Slot, Study
+from studyapp.models import Claim, Condition, Ranking, Selection, Slot, Study
 from studyapp.views import researcher_preparation as preparation
 from studyapp.views import researcher_running as running
 from studyapp.views.researcher_card import Card, SetupLink, Tone
@@ -48,8 +49,10 @@ class StudyRow:
 
 
 def study_rows(user: AbstractBaseUser | AnonymousUser) -> list[StudyRow]:
-    """The list of a researcher's studies, newest first: one query."""
-    return [_study_row(study) for study in _with_counts(studies_for(user))]
+    """The list of a researcher's studies, newest first: two queries."""
+    studies = list(_with_counts(studies_for(user)))
+    counts = run_counts([study.pk for study in studies])
+    return [_study_row(study, counts[study.pk]) for study in studies]
 
 
 def _with_counts(studies: QuerySet[Study]) -> QuerySet[Any]:
@@ -57,17 +60,12 @@ def _with_counts(studies: QuerySet[Study]) -> QuerySet[Any]:
         counts = rows.filter(**{path: OuterRef("pk")}).order_by().values(path)
         return _or_zero(counts.annotate(n=Count("pk")).values("n"))
 
-    real = Enrolment.objects.filter(run_kind=RunKind.REAL)
-    completed = Enrolment.objects.filter(state=EnrolmentState.COMPLETED)
     seats = Slot.objects.filter(study=OuterRef("pk")).order_by().values("study")
     return studies.annotate(
         n_claims=n(Claim.objects.filter(role=TrialKind.MAIN), "study"),
         n_conditions=n(Condition.objects.all(), "study"),
         n_rankings=n(Ranking.objects.all(), "condition__study"),
         n_selections=n(Selection.objects.all(), "condition__study"),
-        n_real=n(real, "slot__study"),
-        n_completed=n(completed.filter(run_kind=RunKind.REAL), "slot__study"),
-        n_simulated=n(completed.filter(run_kind=RunKind.SIMULATED), "slot__study"),
         n_seats=_or_zero(seats.annotate(n=Sum("target")).values("n")),
     )
 
@@ -76,7 +74,7 @@ def _or_zero(query: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(query, output_field=IntegerField()), 0)
 
 
-def _study_row(study: Any) -> StudyRow:
+def _study_row(study: Any, counts: RunCounts) -> StudyRow:
     wanted = study.n_claims * study.n_conditions
     stored = study.n_rankings + study.n_selections
     return StudyRow(
@@ -87,15 +85,17 @@ def _study_row(study: Any) -> StudyRow:
         claims=number(study.n_claims),
         conditions=number(study.n_conditions),
         rankings=f"{number(stored)} of {number(wanted)}" if wanted else "–",
-        participants=_completed(study),
+        participants=_completed(study, counts),
         created=moment(study.created_at),
     )
 
 
-def _completed(study: Any) -> str:
-    if study.n_simulated and not study.n_real:
-        return f"{number(study.n_simulated)} simulated"
-    return f"{number(study.n_completed)} of {number(study.n_seats)}" if study.n_seats else "–"
+def _completed(study: Any, counts: RunCounts) -> str:
+    simulated = counts.of(RunKind.SIMULATED, EnrolmentState.COMPLETED)
+    if simulated and not counts.of(RunKind.REAL):
+        return f"{number(simulated)} simulated"
+    completed = counts.of(RunKind.REAL, EnrolmentState.COMPLETED)
+    return f"{number(completed)} of {number(study.n_seats)}" if study.n_seats else "–"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from studyapp.domain import invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
 from studyapp.domain.results_report import folder_of
 from studyapp.enums import JobState, ResultsKind, Role, StudyState, TrialKind
-from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, ResultsJob, Study
+from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, RecruiterId, ResultsJob, Study
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -78,6 +78,13 @@ RULES: dict[str, dict[str, str]] = {
     "slot-reopen": {"GET": EDITOR, "POST": EDITOR},
     "subset-close": {"GET": EDITOR, "POST": EDITOR},
     "subset-reopen": {"GET": EDITOR, "POST": EDITOR},
+    "study-monitor": {"GET": VIEWER},
+    "monitor-claims": {"GET": VIEWER},
+    "study-participants": {"GET": VIEWER},
+    "study-payments": {"GET": EDITOR},
+    "study-participant": {"GET": VIEWER},
+    "participant-recruiter-id": {"POST": EDITOR},
+    "participant-action": {"GET": EDITOR, "POST": EDITOR},
     "setup-new": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "import-export": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "api-token": {"GET": LOGGED_IN, "POST": LOGGED_IN},
@@ -134,8 +141,8 @@ def client_of(user: Any) -> Client:
 
 @pytest.fixture
 def owned(settings: Any, tmp_path: Path) -> Study:
-    """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
-    claims file that waits and a report."""
+    """An open study of ``ann`` with an editor, a viewer, an invitation, a run of a recruiter's id,
+    a failed job, a claims file that waits and a report."""
     settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
@@ -143,7 +150,10 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     invitations.invite(study, EDITOR)
     job = PrecomputeJob.objects.filter(condition__study=study).earliest("pk")
     PrecomputeJob.objects.filter(pk=job.pk).update(state=JobState.FAILED, raw_reply="raw")
-    factories.joined(study)
+    run = factories.joined(study)
+    RecruiterId.objects.create(
+        study=study, digest="0", value="w1", participant=run.participant, first_seen=timezone.now()
+    )
     with being_a_draft(study):
         uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
     results_jobs.build(study, ResultsKind.REPORT, False)
@@ -210,6 +220,11 @@ def address(name: str, study: Study) -> str:
     if name in ("setup-claims-report", "setup-claims-problems"):
         waiting = uploads.waiting_files(study)
         arguments.append(waiting[0].token if waiting else "no-such-token")
+    if name in ("study-participant", "participant-recruiter-id", "participant-action"):
+        run = Enrolment.objects.filter(slot__study=study).select_related("participant").first()
+        arguments.append(run.participant.code if run else "nobody")
+    if name == "participant-action":
+        arguments.append("release")
     if name == "invitation":
         arguments.append("no-such-token")
     if name == "password-set":
@@ -310,7 +325,8 @@ def what_there_is(study: Study) -> Any:
         )
     ]
     jobs = list(ResultsJob.objects.order_by("pk").values())
-    return stored, counted, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
+    runs = list(Enrolment.objects.order_by("pk").values("state", "lease_until"))
+    return stored, counted, runs, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
 
 
 def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:

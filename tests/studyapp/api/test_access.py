@@ -10,8 +10,8 @@ from django.test import Client
 
 from studyapp.api.schema import document
 from studyapp.domain.access import add_member, at_least
-from studyapp.enums import Role, StudyState
-from studyapp.models import AuditEntry, Claim, Participant, Study
+from studyapp.enums import EnrolmentState, Role, StudyState
+from studyapp.models import AuditEntry, Claim, Enrolment, Participant, Study
 from tests import factories
 from tests.shared_data import ROOT
 from tests.studyapp.api.asking import Api, a_claim, error_of, researcher
@@ -31,6 +31,7 @@ WRITING = {
     ("POST", ONE + "close/"): Role.OWNER,
     ("POST", ONE + "conditions/"): Role.EDITOR,
     ("POST", ONE + "open/"): Role.EDITOR,
+    ("POST", ONE + "participants/{participant}/{action}/"): Role.EDITOR,
     ("POST", ONE + "pause/"): Role.EDITOR,
     ("POST", ONE + "precompute/"): Role.EDITOR,
     ("POST", ONE + "precompute/retry/"): Role.EDITOR,
@@ -54,24 +55,29 @@ def owned() -> Study:
 
 def filled(path: str, study: Study, participant: str = "p1") -> str:
     """The address for a study, its first slot and subset, and a participant."""
-    return path.format(slug=study.slug, participant=participant, replication=1, number=1)
+    return path.format(
+        slug=study.slug, participant=participant, replication=1, number=1, action="release"
+    )
 
 
 def send(api: Api, method: str, path: str, study: Study) -> Any:
     """A request that would do something if it were let in."""
     code = Participant.objects.get(enrolments__slot__study=study).code
     address = filled(path, study, code)
-    return api.ask(method, address, {"slug": study.slug} if method != "GET" else None)
+    body = {} if "{action}" in path else {"slug": study.slug}
+    return api.ask(method, address, body if method != "GET" else None)
 
 
 def is_untouched(study: Study) -> bool:
     found = Study.objects.get(pk=study.pk)
-    return found.state == StudyState.OPEN and found.title == study.title
+    runs = Enrolment.objects.filter(slot__study=study, participant__trials__isnull=False)
+    is_running = {run.state for run in runs} == {EnrolmentState.ACTIVE}
+    return is_running and found.state == StudyState.OPEN and found.title == study.title
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 30
-    assert len(OF_STUDIES) == 28
+    assert len(OPERATIONS) == 31
+    assert len(OF_STUDIES) == 29
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:

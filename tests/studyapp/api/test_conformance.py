@@ -99,7 +99,11 @@ def test_every_answer_is_one_of_the_document(
 ) -> None:
     study = make(ann)
     participant = Participant.objects.first()
-    known = {"slug": study.slug, "participant": participant.code if participant else "p1"}
+    known = {
+        "slug": study.slug,
+        "participant": participant.code if participant else "p1",
+        "action": "extend",
+    }
     names = {name: value for name, value in known.items() if f"{{{name}}}" in path}
     headers = {"Authorization": f"Bearer {Api(ann).token}"}
     cases = operations()[path][method].as_strategy(

@@ -19,7 +19,7 @@ from studyapp.domain.export_settings import study_version
 from studyapp.domain.results import live_document
 from studyapp.domain.trials import record_decision, reveal_next
 from studyapp.enums import RunKind
-from studyapp.models import Event, Study, Trial
+from studyapp.models import AuditEntry, Enrolment, Event, Study, Trial
 from tests import factories
 from tests.studyapp.api.asking import Api, error_of
 
@@ -89,6 +89,85 @@ def test_people_are_filtered_by_state(api: Api, study: Study) -> None:
     assert api.rows(address(study, "participants/?state=completed")) == []
     answer = api.get(address(study, "participants/?state=lost"))
     assert error_of(answer)["problems"][0]["field"] == "state"
+
+
+def test_people_are_filtered_as_in_the_list_of_the_pages(api: Api, study: Study) -> None:
+    people = api.rows(address(study, "participants/"))
+    one = people[0]
+    where = f"{one['replication']}.{one['slot']}"
+    assert api.rows(address(study, f"participants/?slot={where}&kind=real")) == [one]
+    part = one["participant_id"][3:10].upper()
+    assert api.rows(address(study, f"participants/?pseudonym={part}")) == [one]
+    assert api.rows(address(study, "participants/?kind=pilot")) == []
+    [simulated] = api.rows(address(study, "participants/?kind=simulated"))
+    assert simulated["simulated"] == "true"
+    for query in ("kind=odd", "slot=1", "pseudonym=" + "x" * 21):
+        answer = api.get(address(study, f"participants/?{query}"))
+        assert answer.status_code == 400
+        assert error_of(answer)["problems"][0]["field"] == query.split("=")[0]
+
+
+ENDS = {
+    "release": ("timed_out", {}),
+    "return": ("returned", {}),
+    "pay-partial": ("paid_partial", {"note": "half of it"}),
+    "reject": ("rejected", {"note": "answers within a second"}),
+}
+
+
+@pytest.mark.parametrize("action", ENDS)
+def test_a_run_is_ended_once_however_often_it_is_asked(api: Api, study: Study, action: str) -> None:
+    state, body = ENDS[action]
+    code = api.rows(address(study, "participants/"))[0]["participant_id"]
+    before = AuditEntry.objects.count()
+    for _ in range(2):
+        answer = api.post(address(study, f"participants/{code}/{action}/"), body)
+        assert answer.status_code == 200
+        assert answer.json()["state"] == state
+        assert answer.json() == api.get(address(study, f"participants/{code}/")).json()
+    assert AuditEntry.objects.count() == before + 1
+    run = Enrolment.objects.get(participant__code=code)
+    assert (run.state, run.end_note) == (state, body.get("note", ""))
+
+
+def test_a_place_is_held_longer(api: Api, study: Study) -> None:
+    code = api.rows(address(study, "participants/"))[0]["participant_id"]
+    answer = api.post(address(study, f"participants/{code}/extend/"), {"minutes": 600})
+    assert (answer.status_code, answer.json()["state"]) == (200, "active")
+    left = Enrolment.objects.get(participant__code=code).lease_until - timezone.now()
+    assert timedelta(minutes=599) < left <= timedelta(minutes=600)
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "status", "says"),
+    [
+        ("reject", {}, 400, "needs a reason"),
+        ("extend", {}, 400, "minutes"),
+        ("extend", {"minutes": 0}, 400, "greater than or equal to 1"),
+        ("release", {"notes": "x"}, 400, "Not known"),
+        ("delete", {}, 404, "no such participant or action"),
+        ("release", None, 409, "holds no place"),
+    ],
+)
+def test_what_cannot_be_done_to_a_run_is_refused_in_the_one_shape(
+    api: Api, study: Study, action: str, body: Any, status: int, says: str
+) -> None:
+    code = api.rows(address(study, "participants/"))[0]["participant_id"]
+    if body is None:
+        api.post(address(study, f"participants/{code}/return/"))
+    before = list(Enrolment.objects.order_by("pk").values("state", "lease_until"))
+    answer = api.post(address(study, f"participants/{code}/{action}/"), body or {})
+    assert answer.status_code == status
+    error = error_of(answer)
+    assert says in str([error["message"], *error["problems"]])
+    assert list(Enrolment.objects.order_by("pk").values("state", "lease_until")) == before
+
+
+def test_an_action_on_nobody_is_not_found(api: Api, study: Study) -> None:
+    other = factories.started(factories.open_study())[0].participant.code
+    for code in (other, "nobody"):
+        answer = api.post(address(study, f"participants/{code}/release/"))
+        assert (answer.status_code, error_of(answer)["code"]) == (404, "not_found")
 
 
 def test_trials_and_events_are_filtered(api: Api, study: Study) -> None:

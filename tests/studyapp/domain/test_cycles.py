@@ -15,7 +15,7 @@ from studyapp.domain.export_settings import study_version
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import record_decision, start_next_trial
 from studyapp.enums import EnrolmentState, StudyState
-from studyapp.errors import NoFreeSlot
+from studyapp.errors import NoFreeSlot, NotEditable
 from studyapp.models import Enrolment, PlannedTrial, Study
 from tests import factories
 from tests.studyapp.domain import exported
@@ -92,11 +92,14 @@ def test_a_draft_records_nothing(db):
     assert lifecycle.open_study(study).frozen.keys() & {"cycles_added"} == set()
 
 
-@pytest.mark.parametrize("state", [StudyState.PAUSED, StudyState.CLOSED])
-def test_cycles_can_be_added_while_nobody_joins(db, state):
+def test_cycles_can_be_added_to_a_paused_study_and_not_to_a_closed_one(db):
     study = factories.open_study()
-    Study.objects.filter(pk=study.pk).update(state=state)
+    Study.objects.filter(pk=study.pk).update(state=StudyState.PAUSED)
     schedule.lay_out(study, 2, 2, 7)
+    assert again(study).slots.count() == 4
+    Study.objects.filter(pk=study.pk).update(state=StudyState.CLOSED)
+    with pytest.raises(NotEditable, match="closed"):
+        schedule.lay_out(study, 2, 3, 7)
     assert again(study).slots.count() == 4
 
 

@@ -1,0 +1,78 @@
+"""Who is to be paid: recruiter ids with how their runs ended, apart from everything they answered.
+
+There is no pseudonym in it: the file leads from no id to any answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from studyapp.domain import audit
+from studyapp.domain.export_times import utc_text
+from studyapp.domain.held_slots import finished_main_trials
+from studyapp.enums import AuditAction, EnrolmentState
+from studyapp.models import Enrolment, QuestionnaireAnswer, Study
+
+COLUMNS = (
+    "recruiter_id",
+    "state",
+    "completion_code_issued",
+    "trials_done",
+    "trials_planned",
+    "consented_at",
+    "started_at",
+    "ended_at",
+)
+
+_FIELDS = (
+    "participant__recruiter_id__value",
+    "state",
+    "n_done",
+    "slot__n_trials",
+    "has_answers",
+    "consented_at",
+    "started_at",
+    "ended_at",
+)
+
+
+def payment_rows(study: Study) -> list[tuple[Any, ...]]:
+    """A row for each run that a recruiter's id led to, in the order of the ids: see COLUMNS.
+
+    That the ids were read is logged in the same transaction. Times are ISO 8601 in UTC.
+    """
+    with transaction.atomic():
+        rows = list(_rows(study))
+        audit.record(AuditAction.STUDY_EXPORTED, study, format="payments, with recruiter ids")
+    return rows
+
+
+def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
+    answers = QuestionnaireAnswer.objects.filter(enrolment=OuterRef("pk"))
+    runs = (
+        Enrolment.objects.filter(slot__study=study, participant__recruiter_id__study=study)
+        .annotate(n_done=finished_main_trials(), has_answers=Exists(answers))
+        .order_by("participant__recruiter_id__value", "pk")
+    )
+    asks = bool(study.sitting_setting("questionnaire"))
+    for value, state, n_done, n_trials, has_answers, *times in runs.values_list(*_FIELDS):
+        reached_the_end = bool(n_trials) and n_done >= n_trials and (has_answers or not asks)
+        yield (
+            value,
+            state,
+            "yes" if _saw_the_code(state, reached_the_end) else "no",
+            n_done,
+            n_trials,
+            *map(utc_text, times),
+        )
+
+
+def _saw_the_code(state: str, reached_the_end: bool) -> bool:
+    """A finished run saw the completion code, also where it was rejected afterwards."""
+    if state == EnrolmentState.REJECTED:
+        return reached_the_end
+    return state == EnrolmentState.COMPLETED
