@@ -10,6 +10,8 @@ from studyapp.models.study import RECRUITING_DEFAULTS
 
 MAX_OTHER_PARAMETERS = 10
 MAX_REPEATS = 100
+#: A week, in minutes.
+MAX_RETURN_AFTER = 10_080
 #: Parameters of the study's link with a meaning of their own.
 TAKEN = frozenset({"run", "notice"})
 
@@ -61,6 +63,12 @@ def _is_repeats(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_REPEATS
 
 
+def _is_delay(value: Any) -> bool:
+    return (
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RETURN_AFTER
+    )
+
+
 _NAME = "up to 40 letters, digits and underscores, and not run or notice"
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id_parameter": (lambda v: v == "" or _is_parameter(v), f"empty or {_NAME}"),
@@ -68,5 +76,6 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         _is_list,
         f"a list of at most {MAX_OTHER_PARAMETERS} different names, each {_NAME}",
     ),
+    "return_after_minutes": (_is_delay, f"a whole number from 0 to {MAX_RETURN_AFTER}"),
     "repeats": (_is_repeats, f"a whole number from 1 to {MAX_REPEATS}"),
 }

@@ -34,6 +34,7 @@ RECRUITING_DEFAULTS: dict[str, Any] = {
     "id_parameter": "",
     "other_parameters": [],
     "repeats": 1,
+    "return_after_minutes": 0,
 }
 
 
