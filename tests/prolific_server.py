@@ -113,7 +113,7 @@ class ProlificServer:
             asked = Asked(handler.command, parts.path.removeprefix("/api/v1/"), query, body)
             self.asked.append(asked)
             fault = self.fault_of(asked) or (self.faults.pop(0) if self.faults else None)
-            if fault is None or fault.works_first:
+            if fault is None or fault.works_first or not (fault.status or fault.cuts):
                 status, content = self._do(asked, handler.headers.get("Authorization", ""))
             if fault is not None:
                 time.sleep(fault.seconds)

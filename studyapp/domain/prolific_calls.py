@@ -175,7 +175,8 @@ def run_call(call_id: int) -> bool:
 def _carry_out(call: RecruiterCall) -> str:
     """Do what the call is for, unless it is done already. Raises ProlificError."""
     submission, study = call.submission, call.submission.study
-    client = client_for(study)
+    # Once: a call that was not done has a pause of its own.
+    client = client_for(study, tries=1)
     now = client.submission(submission.submission_id)
     if told := _already(call.kind, now):
         return told

@@ -39,5 +39,7 @@ def signed_at(
     ]
     if not any(matches):
         return None
-    at = datetime.fromtimestamp(float(timestamp), UTC)
-    return at if abs((now - at).total_seconds()) <= TOLERANCE else None
+    seconds = float(timestamp)
+    if abs(now.timestamp() - seconds) > TOLERANCE:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
