@@ -127,7 +127,9 @@ def env_api(name: str, default: str) -> str:
     value = env_str(name, default).rstrip("/")
     parts = _split(value)
     is_local = parts is not None and parts.hostname in ("127.0.0.1", "::1", "localhost")
-    is_safe = parts is not None and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
+    is_safe = parts is not None and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_local)
+    )
     if parts is None or not parts.hostname or not is_safe or "@" in parts.netloc or parts.query:
         raise BadEnvironment(f"{name}: use an address such as {default}; keys go there, so https.")
     return value

@@ -52,7 +52,9 @@ def connected(server: ProlificServer | None = None) -> Iterator[None]:
 def arrive(study: Study, person: str, session: str = "") -> Enrolment:
     """Somebody consents who came by a link with an id and, perhaps, with that of a submission."""
     others = {"SESSION_ID": session} if session else {}
-    form = JoinForm(f"from-prolific-{next(_numbers)}", RunKind.REAL, None, Recruited(person, others))
+    form = JoinForm(
+        f"from-prolific-{next(_numbers)}", RunKind.REAL, None, Recruited(person, others)
+    )
     return join(study.code, form)
 
 

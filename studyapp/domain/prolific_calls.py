@@ -15,7 +15,15 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from studyapp.domain import audit
-from studyapp.domain.leases import MAX_ATTEMPTS, Lease, finish, kept, requeue_expired, storable, take
+from studyapp.domain.leases import (
+    MAX_ATTEMPTS,
+    Lease,
+    finish,
+    kept,
+    requeue_expired,
+    storable,
+    take,
+)
 from studyapp.domain.prolific_setup import client_for, link_of
 from studyapp.domain.run_ends import RETURN, end_run
 from studyapp.enums import (
@@ -71,7 +79,7 @@ def _ask_back(study: Study, now: datetime) -> int:
 
 
 def _silent(study: Study, too_old: datetime) -> QuerySet[RecruiterSubmission]:
-    """Submissions under way whose runs gave no sign since; who has only questions left is spared."""
+    """Submissions whose runs gave no sign since; who has only questions left is spared."""
     last_trial = Trial.objects.filter(
         enrolment=OuterRef("enrolment"),
         kind=TrialKind.MAIN,
@@ -167,9 +175,7 @@ def run_call(call_id: int) -> bool:
         except Exception as error:
             logger.exception("a call to Prolific failed")
             return _not_done(lease, call, ProlificError(f"{type(error).__name__}: {error}"))
-        return finish(
-            lease, JobState.DONE, answer=storable(answer)[:MAX_ANSWER], due_at=None
-        )
+        return finish(lease, JobState.DONE, answer=storable(answer)[:MAX_ANSWER], due_at=None)
 
 
 def _carry_out(call: RecruiterCall) -> str:

@@ -117,3 +117,8 @@ def try_connection(study: Study) -> list[ProlificStudy]:
         raise ProlificError("No study at Prolific is named yet: give its id first.")
     client = client_for(study, tries=1, timeout=10.0)
     return [client.study(each) for each in link.study_ids]
+
+
+def webhook_address(study: Study) -> str:
+    """Where Prolific's webhook has to send its messages."""
+    return f"{settings.PUBLIC_URL}/hooks/prolific/{study.code}/"

@@ -64,9 +64,7 @@ def _is_repeats(value: Any) -> bool:
 
 
 def _is_delay(value: Any) -> bool:
-    return (
-        isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RETURN_AFTER
-    )
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RETURN_AFTER
 
 
 _NAME = "up to 40 letters, digits and underscores, and not run or notice"

@@ -1,6 +1,7 @@
 """Who may see and change what: a table of every address outside the participants' part.
 
-The addresses of the API have a table of their own, in api/test_access.py.
+The addresses of the API have a table of their own, in api/test_access.py. Those that other services
+call know no researcher, but a signature: views/test_prolific_hooks.py.
 """
 
 from __future__ import annotations
@@ -24,8 +25,16 @@ from studyapp.access import rights, studies_for, study_or_404
 from studyapp.domain import invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
 from studyapp.domain.results_report import folder_of
-from studyapp.enums import JobState, ResultsKind, Role, StudyState, TrialKind
-from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, ResultsJob, Study
+from studyapp.enums import CallKind, JobState, ResultsKind, Role, StudyState, TrialKind
+from studyapp.models import (
+    AuditEntry,
+    Enrolment,
+    PrecomputeJob,
+    RecruiterCall,
+    RecruiterSubmission,
+    ResultsJob,
+    Study,
+)
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +76,10 @@ RULES: dict[str, dict[str, str]] = {
     "member-role": {"POST": OWNER},
     "member-remove": {"POST": OWNER},
     "member-leave": {"POST": VIEWER},
+    "study-prolific": {"GET": VIEWER, "POST": EDITOR},
+    "prolific-test": {"POST": EDITOR},
+    "prolific-sync": {"POST": EDITOR},
+    "prolific-call-retry": {"POST": EDITOR},
     "study-log": {"GET": VIEWER},
     "study-consent": {"GET": VIEWER},
     "setup-new": {"GET": LOGGED_IN, "POST": LOGGED_IN},
@@ -103,7 +116,7 @@ def names_of(patterns: list[Any], namespace: str = "") -> Iterator[str]:
     """The name of every address below ``patterns`` outside the participants' part and the API."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            if str(pattern.pattern) not in ("p/", "api/"):
+            if str(pattern.pattern) not in ("p/", "api/", "hooks/"):
                 inner = f"{pattern.namespace}:" if pattern.namespace else ""
                 yield from names_of(pattern.url_patterns, namespace + inner)
         elif isinstance(pattern, URLPattern):
@@ -123,7 +136,7 @@ def client_of(user: Any) -> Client:
 @pytest.fixture
 def owned(settings: Any, tmp_path: Path) -> Study:
     """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
-    claims file that waits and a report."""
+    claims file that waits, a report and a call that Prolific refused."""
     settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
@@ -131,7 +144,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     invitations.invite(study, EDITOR)
     job = PrecomputeJob.objects.filter(condition__study=study).earliest("pk")
     PrecomputeJob.objects.filter(pk=job.pk).update(state=JobState.FAILED, raw_reply="raw")
-    factories.joined(study)
+    refused_call(study, factories.joined(study))
     with being_a_draft(study):
         uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
     results_jobs.build(study, ResultsKind.REPORT, False)
@@ -140,6 +153,17 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     folder_of(study).mkdir(parents=True)
     (folder_of(study) / "real.zip").write_bytes(b"0")
     return study
+
+
+def refused_call(study: Study, run: Enrolment) -> None:
+    """A call about a run that Prolific refused."""
+    at = timezone.now()
+    submission = RecruiterSubmission.objects.create(
+        study=study, submission_id="s1", enrolment=run, seen_at=at
+    )
+    RecruiterCall.objects.create(
+        submission=submission, kind=CallKind.SCREEN_OUT, state=JobState.FAILED, asked_at=at
+    )
 
 
 @contextmanager
@@ -183,6 +207,8 @@ def address(name: str, study: Study) -> str:
     arguments: list[Any] = [study.slug] if name in STUDY_RULES else []
     if name in ("job-retry", "job-reply"):
         arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
+    if name == "prolific-call-retry":
+        arguments.append(RecruiterCall.objects.get(submission__study=study).pk)
     if name in ("member-role", "member-remove"):
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
     if name == "invitation-revoke":
@@ -294,7 +320,8 @@ def what_there_is(study: Study) -> Any:
         )
     ]
     jobs = list(ResultsJob.objects.order_by("pk").values())
-    return stored, counted, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
+    calls = list(RecruiterCall.objects.order_by("pk").values())
+    return stored, counted, jobs, calls, uploads.waiting_files(study), AuditEntry.objects.count()
 
 
 def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:

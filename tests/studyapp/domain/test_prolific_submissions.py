@@ -245,7 +245,10 @@ def test_without_a_token_or_an_id_it_is_said_what_to_do() -> None:
 def test_a_token_that_names_the_study_goes_before_the_common_one(settings: Any) -> None:
     study = connected_study()
     with ProlificServer() as server, connected(server):
-        settings.PROLIFIC_API_TOKENS = {"": ("wrong",), study.slug: settings.PROLIFIC_API_TOKENS[""]}
+        settings.PROLIFIC_API_TOKENS = {
+            "": ("wrong",),
+            study.slug: settings.PROLIFIC_API_TOKENS[""],
+        }
         assert [found.name for found in try_connection(study)] == ["Reading evidence"]
         settings.PROLIFIC_API_TOKENS = {"other": settings.PROLIFIC_API_TOKENS[study.slug]}
         with pytest.raises(ProlificError, match="set PROLIFIC_API_TOKEN"):
@@ -295,5 +298,3 @@ def test_what_cannot_be_used_changes_nothing(given: dict[str, Any], said: str) -
     with pytest.raises(StudyError, match=said):
         set_up(study, **given)
     assert ProlificLink.objects.count() == 0
-
-
