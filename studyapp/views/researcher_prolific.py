@@ -28,6 +28,7 @@ from studyapp.enums import CallKind, JobState
 from studyapp.errors import StudyError
 from studyapp.forms_prolific import ProlificForm
 from studyapp.models import ProlificLink, RecruiterCall, RecruiterSubmission, Study
+from studyapp.recruiters.prolific_errors import ProlificError
 from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_layout import page
 from studyapp.views.researcher_words import ago, counted, moment, number
@@ -43,13 +44,13 @@ def study_prolific(request: HttpRequest, slug: str) -> HttpResponse:
     study, link = request.study, link_of(request.study)
     form = ProlificForm(request.POST or None, initial=ProlificForm.initial_of(study, link))
     if request.method != "POST":
-        return _prolific_page(request, form)
+        return _prolific_page(request, link, form)
     if not form.is_valid():
-        return _prolific_page(request, form, status=422)
+        return _prolific_page(request, link, form, status=422)
     try:
         set_up(study, **form.cleaned_data)
     except StudyError as error:
-        return _prolific_page(request, form, refused=error.problems, status=error.status)
+        return _prolific_page(request, link, form, refused=error.problems, status=error.status)
     messages.success(request, "The connection to Prolific is saved.")
     return redirect("study-prolific", study.slug)
 
@@ -97,22 +98,25 @@ def prolific_call_retry(request: HttpRequest, slug: str, call_id: int) -> HttpRe
     run_call(call.pk)
     call.refresh_from_db()
     kind = call.get_kind_display()
-    if call.state == JobState.DONE:
-        messages.success(request, f"{kind}: {call.answer}.")
+    if call.state in (JobState.DONE, JobState.LEASED):
+        # A worker may have been quicker, and be asking at this moment.
+        messages.success(request, f"{kind}: {call.answer or 'under way'}.")
         return redirect("study-prolific", request.study.slug)
     later = "It is tried again later." if call.state == JobState.QUEUED else ""
-    return _with_stored_form(request, StudyError(f"{kind}: {call.error} {later}".strip()))
+    return _with_stored_form(request, ProlificError(f"{kind}: {call.error} {later}".strip()))
 
 
 def _with_stored_form(request: HttpRequest, error: StudyError) -> HttpResponse:
-    form = ProlificForm(initial=ProlificForm.initial_of(request.study, link_of(request.study)))
+    link = link_of(request.study)
+    form = ProlificForm(initial=ProlificForm.initial_of(request.study, link))
     # A fault of Prolific is no fault of this server.
     status = error.status if error.status < 500 else 422
-    return _prolific_page(request, form, not_done=error.problems, status=status)
+    return _prolific_page(request, link, form, not_done=error.problems, status=status)
 
 
 def _prolific_page(
     request: HttpRequest,
+    link: ProlificLink,
     form: ProlificForm,
     *,
     refused: list[str] | None = None,
@@ -120,7 +124,6 @@ def _prolific_page(
     status: int = 200,
 ) -> HttpResponse:
     study, now = request.study, timezone.now()
-    link = link_of(study)
     calls = [_call_row(call, now) for call in calls_of(study)[:MAX_CALLS]]
     context = {
         "form": form,

@@ -47,9 +47,9 @@ class Command(StudyCommand):
         call = ask_again(study, call_id)
         run_call(call.pk)
         call.refresh_from_db()
-        if call.state != JobState.DONE:
+        if call.state in (JobState.QUEUED, JobState.FAILED):
             raise StudyError(f"call {call.pk}: {call.get_state_display().lower()}; {call.error}")
-        self.say(f"call {call.pk}: {call.answer}")
+        self.say(f"call {call.pk}: {call.answer or 'under way'}")
 
     def _show(self, study: Study) -> None:
         link = link_of(study)
