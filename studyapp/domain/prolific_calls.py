@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 from django.utils import timezone
 
 from studyapp.domain import audit
@@ -125,11 +125,11 @@ def _write_down(submissions: list[RecruiterSubmission], kind: CallKind, now: dat
 
 
 def calls_of(study: Study) -> QuerySet[RecruiterCall]:
-    """The calls of a study with their runs, the newest first."""
-    rows = RecruiterCall.objects.filter(submission__study=study)
-    return rows.select_related(
+    """The calls of a study with their runs: the refused ones, then the others, the newest first."""
+    rows = RecruiterCall.objects.filter(submission__study=study).select_related(
         "submission__enrolment__participant", "submission__enrolment__slot"
-    ).order_by("-pk")
+    )
+    return rows.order_by(Case(When(state=JobState.FAILED, then=0), default=1), "-pk")
 
 
 def ask_again(study: Study, call_id: int) -> RecruiterCall:

@@ -124,7 +124,8 @@ def _prolific_page(
     status: int = 200,
 ) -> HttpResponse:
     study, now = request.study, timezone.now()
-    calls = [_call_row(call, now) for call in calls_of(study)[:MAX_CALLS]]
+    calls = list(calls_of(study)[:MAX_CALLS])
+    asked = {call.submission_id: call for call in calls}
     context = {
         "form": form,
         "refused": refused,
@@ -135,8 +136,9 @@ def _prolific_page(
         "can_ask": bool(link.study_ids) and has_token(study),
         "facts": _facts(study, link, now),
         "sync_error": link.sync_error,
-        "submissions": [_submission_row(row, link) for row in differing(study)],
-        "calls": sorted(calls, key=lambda row: not row["is_refused"]),
+        "submissions": [_submission_row(row, link, asked.get(row.pk)) for row in differing(study)],
+        "nothing_differs": _nothing_differs(link),
+        "calls": [_call_row(call) for call in calls],
         "command": manage("prolific", study.slug),
     }
     return page(request, "researcher/prolific.html", context, status)
@@ -194,7 +196,15 @@ def _facts(study: Study, link: ProlificLink, now: datetime) -> list[tuple[str, s
     ]
 
 
-def _submission_row(row: RecruiterSubmission, link: ProlificLink) -> dict[str, str]:
+def _nothing_differs(link: ProlificLink) -> str:
+    if link.synced_at or link.last_message_at:
+        return "Nothing: every submission that is known says the same as its run here."
+    return "Nothing is known of any submission yet."
+
+
+def _submission_row(
+    row: RecruiterSubmission, link: ProlificLink, call: RecruiterCall | None
+) -> dict[str, str]:
     run = row.enrolment
     return {
         "participant": run.participant.code,
@@ -202,15 +212,29 @@ def _submission_row(row: RecruiterSubmission, link: ProlificLink) -> dict[str, s
         "ours": run.get_state_display(),
         "theirs": row.get_status_display(),
         "since": moment(row.status_at) if row.status_at else "",
-        "advice": _advice(run.state, row.status, bool(link.screen_out_code)),
+        "advice": _advice_of(call) or _advice(run.state, row.status, bool(link.screen_out_code)),
     }
+
+
+def _advice_of(call: RecruiterCall | None) -> str:
+    """What is being done about a difference already, if anything is."""
+    if call is None:
+        return ""
+    kind = call.get_kind_display()
+    if call.is_refused:
+        return f"{kind} refused: the reason is below."
+    if call.state != JobState.DONE:
+        return f"{kind} is on its way to Prolific."
+    if call.kind == CallKind.REQUEST_RETURN:
+        return "The person has been asked to return it at Prolific."
+    return "Prolific has been told; its list will say so."
 
 
 def _advice(ours: str, theirs: str, has_code: bool) -> str:
     """What a researcher may do about a difference."""
     if ours == "screened_out" and theirs in ("reserved", "active"):
         return (
-            "The screen-out is being told to Prolific."
+            "The screen-out will be told to Prolific."
             if has_code
             else "Give the screen-out code above, or ask the person to return."
         )
@@ -234,14 +258,14 @@ _BY_STATUS = {
 }
 
 
-def _call_row(call: RecruiterCall, now: datetime) -> dict[str, Any]:
+def _call_row(call: RecruiterCall) -> dict[str, Any]:
     run = call.submission.enrolment
     return {
         "id": call.pk,
         "kind": call.get_kind_display(),
         "participant": run.participant.code,
         "slot": str(run.slot),
-        "asked": f"{moment(call.asked_at)}",
+        "asked": moment(call.asked_at),
         "state": _call_state(call),
         "says": call.error or call.answer,
         "tries": number(call.n_attempts),
