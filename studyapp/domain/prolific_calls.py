@@ -65,7 +65,12 @@ def _ask_for_screen_outs(study: Study, now: datetime) -> int:
     waiting = _without_call(study, CallKind.SCREEN_OUT).filter(
         enrolment__state=EnrolmentState.SCREENED_OUT
     )
-    return _write_down(list(waiting), CallKind.SCREEN_OUT, now)
+    if not waiting.exists():
+        return 0
+    with transaction.atomic():
+        # Nobody withdraws between the look and the row.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        return _write_down(list(waiting.all()), CallKind.SCREEN_OUT, now)
 
 
 def _ask_back(study: Study, now: datetime) -> int:

@@ -56,27 +56,37 @@ def note(study: Study, message: Message) -> Outcome:
 def link_sessions(study: Study, now: datetime) -> int:
     """Make the rows of submissions whose ids came with the links of runs; returns how many.
 
-    So a run can be asked back although Prolific has not told of it yet. Three queries.
+    So a run can be asked back although Prolific has not told of it yet. Two queries where there
+    are none to make.
     """
-    known = set(RecruiterSubmission.objects.filter(study=study).values_list("submission_id"))
-    new = []
+    if not _sessions_without_row(study):
+        return 0
+    with transaction.atomic():
+        # Nobody withdraws meanwhile, and no message makes the same row.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        last = _last_runs(study)
+        rows = [
+            RecruiterSubmission(
+                study=study, submission_id=session, enrolment_id=last[participant], seen_at=now
+            )
+            for session, participant in _sessions_without_row(study).items()
+            if participant in last
+        ]
+        RecruiterSubmission.objects.bulk_create(rows)
+    return len(rows)
+
+
+def _sessions_without_row(study: Study) -> dict[str, int]:
+    """The participants of submissions that are not known yet, by the submission's id."""
+    known = set(
+        RecruiterSubmission.objects.filter(study=study).values_list("submission_id", flat=True)
+    )
+    found = {}
     for recruited in RecruiterId.objects.filter(study=study, participant__isnull=False):
         session = session_of(recruited)
-        if session and (session,) not in known:
-            new.append((session, recruited.participant_id))
-    if not new:
-        return 0
-    last = _last_runs(study)
-    rows = [
-        RecruiterSubmission(
-            study=study, submission_id=session, enrolment_id=last[participant], seen_at=now
-        )
-        for session, participant in new
-        if participant in last
-    ]
-    # A message may be making the same row at this moment.
-    RecruiterSubmission.objects.bulk_create(rows, ignore_conflicts=True)
-    return len(rows)
+        if session and session not in known:
+            found[session] = recruited.participant_id
+    return found
 
 
 def session_of(recruited: RecruiterId) -> str:

@@ -262,21 +262,21 @@ def _call_row(call: RecruiterCall) -> dict[str, Any]:
     run = call.submission.enrolment
     return {
         "id": call.pk,
+        "title": _call_title(call),
         "kind": call.get_kind_display(),
         "participant": run.participant.code,
         "slot": str(run.slot),
         "asked": moment(call.asked_at),
-        "state": _call_state(call),
         "says": call.error or call.answer,
         "tries": number(call.n_attempts),
         "is_refused": call.is_refused,
     }
 
 
-def _call_state(call: RecruiterCall) -> str:
-    if call.is_refused:
-        refused = {CallKind.SCREEN_OUT: "Screen-out refused"}
-        return refused.get(CallKind(call.kind), "Refused")
+def _call_title(call: RecruiterCall) -> str:
+    """The call and how it stands: ``Screen-out refused``."""
+    kind = call.get_kind_display()
     if call.state == JobState.QUEUED and call.n_attempts:
-        return "Tried again later"
-    return {JobState.QUEUED: "Waiting", JobState.LEASED: "Under way"}.get(call.state, "Done")
+        return f"{kind}, tried again later"
+    how = {JobState.QUEUED: "waiting", JobState.LEASED: "under way", JobState.DONE: "done"}
+    return f"{kind} refused" if call.is_refused else f"{kind} {how[JobState(call.state)]}"

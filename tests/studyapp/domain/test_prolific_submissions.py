@@ -109,7 +109,7 @@ def two_runs(study: Study, sessions: tuple[str, str]) -> list[Enrolment]:
     return [first, arrive(study, "p1", sessions[1])]
 
 
-def test_of_two_runs_of_a_person_the_one_of_the_submission_is_ended() -> None:
+def test_r029_of_two_runs_of_a_person_the_one_of_the_submission_is_ended() -> None:
     study = connected_study(8, recruiting=RECRUITING | {"repeats": 2}, n_subsets=4)
     first, second = two_runs(study, ("s1", "s2"))
     assert tell(study, "s1", "p1", "rejected") == "ended"

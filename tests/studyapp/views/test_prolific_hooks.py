@@ -230,6 +230,15 @@ def test_it_answers_only_after_the_message_is_stored(monkeypatch: pytest.MonkeyP
     assert (state_of(run), RecruiterSubmission.objects.count()) == ("consented", 0)
 
 
+def test_another_encoding_is_refused_without_looking_for_a_login() -> None:
+    study, body = connected_study(), body_of()
+    kind = "application/json; charset=latin-1"
+    response = Client().post(
+        f"/hooks/prolific/{study.code}/", body, content_type=kind, headers=signed(body)
+    )
+    assert (response.status_code, counted()) == (400, (0, 0, 0))
+
+
 def test_other_methods_are_not_for_this_address() -> None:
     study = connected_study()
     assert Client().get(f"/hooks/prolific/{study.code}/").status_code == 405

@@ -82,7 +82,8 @@ def test_r039_a_refused_screen_out_is_shown_with_its_reason_and_repeated_by_a_bu
     study = connected_study()
     run, call = refused_screen_out(study, server)
     page = me.get(address(study))
-    assert "Screen-out refused 1 Prolific refused this (status 400)." in words(page)
+    assert f"Screen-out refused {run.participant.code} 1.1" in words(page)
+    assert "1 Prolific refused this (status 400). It said: " in words(page)
     assert "completion_code: Not a valid code." in words(page)
     participant = Client().get(run_url(run))
     assert participant.status_code == 200
