@@ -208,7 +208,7 @@ def address(name: str, study: Study) -> str:
     if name in ("job-retry", "job-reply"):
         arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
     if name == "prolific-call-retry":
-        arguments.append(RecruiterCall.objects.get(submission__study=study).pk)
+        arguments.append(_id_of(RecruiterCall.objects.filter(submission__study=study)))
     if name in ("member-role", "member-remove"):
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
     if name == "invitation-revoke":
