@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from studyapp.domain.assignment import withdraw
@@ -26,7 +27,7 @@ from tests.prolific_cast import (
     status_of,
     tell,
 )
-from tests.prolific_server import STUDY_ID, Fault, ProlificServer
+from tests.prolific_server import STUDY_ID, TOKEN, Fault, ProlificServer
 
 pytestmark = pytest.mark.django_db
 
@@ -242,17 +243,14 @@ def test_without_a_token_or_an_id_it_is_said_what_to_do() -> None:
         try_connection(study)
 
 
-def test_a_token_that_names_the_study_goes_before_the_common_one(settings: Any) -> None:
+def test_a_token_that_names_the_study_goes_before_the_common_one() -> None:
     study = connected_study()
     with ProlificServer() as server, connected(server):
-        settings.PROLIFIC_API_TOKENS = {
-            "": ("wrong",),
-            study.slug: settings.PROLIFIC_API_TOKENS[""],
-        }
-        assert [found.name for found in try_connection(study)] == ["Reading evidence"]
-        settings.PROLIFIC_API_TOKENS = {"other": settings.PROLIFIC_API_TOKENS[study.slug]}
-        with pytest.raises(ProlificError, match="set PROLIFIC_API_TOKEN"):
-            try_connection(study)
+        with override_settings(PROLIFIC_API_TOKENS={"": ("wrong",), study.slug: (TOKEN,)}):
+            assert [found.name for found in try_connection(study)] == ["Reading evidence"]
+        with override_settings(PROLIFIC_API_TOKENS={"other": (TOKEN,)}):
+            with pytest.raises(ProlificError, match="set PROLIFIC_API_TOKEN"):
+                try_connection(study)
 
 
 # ---- setting it up -------------------------------------------------------------------------------
