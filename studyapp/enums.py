@@ -101,6 +101,13 @@ class SlotState(TextChoices):
     CLOSED = "closed", "Closed"
 
 
+class CallKind(TextChoices):
+    """What is asked of a recruiting site about one submission."""
+
+    REQUEST_RETURN = "request_return", "Request to return"
+    SCREEN_OUT = "screen_out", "Screen-out"
+
+
 class TrialKind(TextChoices):
     """What a trial is for, and the claims that are kept for it. Only main trials are analysed."""
 
@@ -164,6 +171,8 @@ class AuditAction(TextChoices):
     RUN_RESTORED = "run_restored", "Run restored"
     SLOTS_CLOSED = "slots_closed", "Slots closed"
     SLOTS_REOPENED = "slots_reopened", "Slots opened again"
+    PROLIFIC_SET_UP = "prolific_set_up", "Prolific set up"
+    PROLIFIC_CALL_REPEATED = "prolific_call_repeated", "Call to Prolific repeated"
     MEMBER_INVITED = "member_invited", "Invitation made"
     INVITATION_REVOKED = "invitation_revoked", "Invitation revoked"
     MEMBER_JOINED = "member_joined", "Member joined"

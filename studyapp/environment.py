@@ -16,6 +16,8 @@ TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
 LARGEST = 2**31 - 1
 RATE = re.compile(r"[1-9]\d{0,8}/(s|min|hour|day)")
+SECRET = re.compile(r"[\x21-\x2b\x2d-\x7e]+")
+SLUG = re.compile(r"[A-Za-z0-9_-]+")
 HOST = re.compile(r"\*|\.?[\w.-]+|\[[0-9a-fA-F:.]+\]")
 
 
@@ -118,6 +120,34 @@ def _is_origin(address: str) -> bool:
         and HOST.fullmatch(parts.netloc.removesuffix(f":{parts.port}")) is not None
         and address == f"{parts.scheme}://{parts.netloc}"
     )
+
+
+def env_api(name: str, default: str) -> str:
+    """The address of an API, perhaps with a path. Keys go there: https, but on this machine."""
+    value = env_str(name, default).rstrip("/")
+    parts = _split(value)
+    is_local = parts is not None and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    is_safe = parts is not None and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_local)
+    )
+    if parts is None or not parts.hostname or not is_safe or "@" in parts.netloc or parts.query:
+        raise BadEnvironment(f"{name}: use an address such as {default}; keys go there, so https.")
+    return value
+
+
+def env_secrets(name: str) -> dict[str, tuple[str, ...]]:
+    """Secrets separated by commas, by the slug of a study before a colon; "" is for all others.
+
+    No secret is repeated in an error.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for item in filter(None, (part.strip() for part in env_str(name).split(","))):
+        slug, colon, secret = item.rpartition(":")
+        slug, secret = slug.strip(), secret.strip()
+        if not SECRET.fullmatch(secret) or (colon and not SLUG.fullmatch(slug)):
+            raise BadEnvironment(f"{name}: write secret, or slug:secret, separated by commas.")
+        found[slug] = (*found.get(slug, ()), secret)
+    return found
 
 
 def env_broker(name: str, default: str) -> str:

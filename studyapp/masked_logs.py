@@ -5,8 +5,12 @@ from __future__ import annotations
 import logging
 import re
 
+from django.conf import settings
+
 #: An address of participants, whole or a path, with what follows its first question mark.
 _ADDRESS = re.compile(r"(/p/+)([^\s?]*)(\?\S*)?")
+#: A submission at Prolific is a recruiter's id.
+_SUBMISSION = re.compile(r"(/submissions/)[A-Za-z0-9_-]+")
 #: The words of participants' addresses (urls_participant.py); all else behind the code of a study
 #: may be a run token or the code of a trial, or one that was mistyped.
 _WORDS = frozenset(
@@ -35,8 +39,21 @@ class MaskedKeys(logging.Filter):
 
 
 def masked_keys(text: str) -> str:
-    """``text`` with the addresses of participants in it cut down to study and action."""
-    return _ADDRESS.sub(_masked, text) if "/p/" in text else text
+    """``text`` with the addresses of participants in it cut down to study and action.
+
+    Ids of submissions at Prolific and its secrets are masked as well.
+    """
+    text = _ADDRESS.sub(_masked, text) if "/p/" in text else text
+    text = _SUBMISSION.sub(rf"\1{MASK}", text)
+    for secret in _secrets():
+        text = text.replace(secret, MASK)
+    return text
+
+
+def _secrets() -> list[str]:
+    """What this server and Prolific know each other by."""
+    tables = (settings.PROLIFIC_API_TOKENS, settings.PROLIFIC_WEBHOOK_SECRETS)
+    return [secret for table in tables for known in table.values() for secret in known]
 
 
 def _masked(found: re.Match[str]) -> str:

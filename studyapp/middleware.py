@@ -19,6 +19,7 @@ from studyapp.domain import audit
 
 PARTICIPANT_PREFIX = "/p/"
 API_PREFIX = "/api/"
+HOOK_PREFIX = "/hooks/"
 
 # Participant pages may be framed by a recruiting site, so they name no frame-ancestors;
 # researchers' pages are protected by X-Frame-Options as well.
@@ -32,6 +33,11 @@ RESEARCHER_POLICY = PARTICIPANT_POLICY + "; frame-ancestors 'none'"
 def is_participant_page(request: HttpRequest) -> bool:
     """Whether the address belongs to the participants' part."""
     return request.path_info.startswith(PARTICIPANT_PREFIX)
+
+
+def has_no_researcher(request: HttpRequest) -> bool:
+    """Whether no session, login or message belongs to the address."""
+    return is_participant_page(request) or request.path_info.startswith(HOOK_PREFIX)
 
 
 class PagePolicy:
@@ -92,12 +98,12 @@ class ReadableText:
 
 
 class _ResearcherOnly:
-    """Lets participant pages pass by the layer it is mixed into."""
+    """Lets what is not for researchers pass by the layer it is mixed into."""
 
     get_response: Callable[[HttpRequest], HttpResponse]
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if is_participant_page(request):
+        if has_no_researcher(request):
             return self.get_response(request)
         return super().__call__(request)  # type: ignore[misc]
 
@@ -136,7 +142,7 @@ class ResearcherAudit:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if is_participant_page(request):
+        if has_no_researcher(request):
             return self.get_response(request)
         with audit.acting(lambda: request.user):
             return self.get_response(request)

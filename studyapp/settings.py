@@ -11,6 +11,7 @@ import drf_spectacular_sidecar
 
 from studyapp.environment import (
     BadEnvironment,
+    env_api,
     env_bool,
     env_broker,
     env_choice,
@@ -18,6 +19,7 @@ from studyapp.environment import (
     env_int,
     env_origin,
     env_rate,
+    env_secrets,
     env_str,
     kept_secret,
     made_folder,
@@ -239,6 +241,12 @@ MAX_UPLOAD_MB = env_int("SUFFICE_MAX_UPLOAD_MB", 200, minimum=1)
 SLOT_LEASE_MINUTES = env_int("SUFFICE_SLOT_LEASE_MINUTES", 120, minimum=1)
 #: How long a worker keeps a precompute job without renewing, in seconds.
 JOB_LEASE_SECONDS = env_int("SUFFICE_JOB_LEASE_SECONDS", 60, minimum=1)
+
+#: Prolific's API, the tokens it takes, and the secrets its messages are signed with: by the slug of
+#: a study, or "" for those that are not named. They are kept nowhere else.
+PROLIFIC_API_URL = env_api("PROLIFIC_API_URL", "https://api.prolific.com/api/v1")
+PROLIFIC_API_TOKENS = env_secrets("PROLIFIC_API_TOKEN")
+PROLIFIC_WEBHOOK_SECRETS = env_secrets("PROLIFIC_WEBHOOK_SECRET")
 
 #: How often one token may ask the REST API, and one address may be wrong about its token.
 API_RATE = env_rate("SUFFICE_API_RATE", "600/min")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from studyapp.domain import precompute, results_jobs
+from studyapp.domain import precompute, prolific_work, results_jobs
 
 
 @shared_task(name="suffice.prepare")
@@ -16,7 +16,13 @@ def prepare(job_id: int) -> bool:
 @shared_task(name="suffice.ring_due")
 def ring_due() -> int:
     """Ring for jobs that a dead worker or a lost message left behind (called by beat)."""
-    return precompute.ring_due() + results_jobs.ring_due()
+    return precompute.ring_due() + results_jobs.ring_due() + prolific_work.ring_due()
+
+
+@shared_task(name="suffice.tend_prolific")
+def tend_prolific(link_id: int) -> bool:
+    """Look after one study at Prolific; a second delivery does nothing twice."""
+    return prolific_work.tend(link_id)
 
 
 @shared_task(name="suffice.compute_results")

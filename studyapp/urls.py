@@ -1,4 +1,7 @@
-"""Addresses: participants under /p/, programs under /api/, everything else for researchers."""
+"""Addresses: participants under /p/, programs under /api/, other services under /hooks/.
+
+Everything else is for researchers.
+"""
 
 from django.urls import include, path
 
@@ -10,5 +13,6 @@ handler500 = "studyapp.api.errors.server_error"
 urlpatterns = [
     path("p/", include("studyapp.urls_participant")),
     path("api/", include("studyapp.api.urls")),
+    path("hooks/", include("studyapp.urls_hooks")),
     path("", include("studyapp.urls_researcher")),
 ]

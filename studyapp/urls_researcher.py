@@ -11,6 +11,7 @@ from studyapp.views import (
     researcher_participant,
     researcher_participants,
     researcher_power,
+    researcher_prolific,
     researcher_records,
     researcher_results,
     researcher_setup,
@@ -152,6 +153,24 @@ urlpatterns = [
         "studies/<slug:slug>/invitations/<int:invitation_id>/revoke/",
         researcher_access.invitation_revoke,
         name="invitation-revoke",
+    ),
+    path(
+        "studies/<slug:slug>/prolific/", researcher_prolific.study_prolific, name="study-prolific"
+    ),
+    path(
+        "studies/<slug:slug>/prolific/test/",
+        researcher_prolific.prolific_test,
+        name="prolific-test",
+    ),
+    path(
+        "studies/<slug:slug>/prolific/sync/",
+        researcher_prolific.prolific_sync,
+        name="prolific-sync",
+    ),
+    path(
+        "studies/<slug:slug>/prolific/calls/<int:call_id>/retry/",
+        researcher_prolific.prolific_call_retry,
+        name="prolific-call-retry",
     ),
     path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
     path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),

@@ -105,7 +105,7 @@ REDIS: RedisServer | None = None
 def _clean_environment() -> None:
     """A developer's own settings must not leak into a test run."""
     for name in list(os.environ):
-        if name.startswith(("SUFFICE_", "OPENAI_", "CELERY_")) and not name.startswith(
+        if name.startswith(("SUFFICE_", "OPENAI_", "CELERY_", "PROLIFIC_")) and not name.startswith(
             ("SUFFICE_TEST_", "SUFFICE_SHARED_")
         ):
             del os.environ[name]

@@ -23,6 +23,7 @@ PLAIN = {
 #: Layers of studyapp, lowest first; what is not named is at the edge, above all of them.
 LAYERS = (
     {"codes", "compiled", "enums", "environment", "errors", "triggers"},
+    {"recruiters"},
     {"models"},
     {"protocols"},
     {"domain"},
@@ -32,6 +33,7 @@ EDGE = len(LAYERS)
 EXCEPTIONS = {
     ("studyapp.domain.precompute", "studyapp.tasks"),
     ("studyapp.domain.results_jobs", "studyapp.tasks"),
+    ("studyapp.domain.prolific_work", "studyapp.tasks"),
 }
 
 

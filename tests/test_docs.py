@@ -30,11 +30,14 @@ DOCUMENTS = [
     ROOT / "docs" / "faults.md",
     ROOT / "docs" / "formats.md",
     ROOT / "docs" / "rankers.md",
+    ROOT / "docs" / "recruiting-prolific.md",
     ROOT / "fixtures" / "README.md",
 ]
 #: Variables of the programs around ours: granian, and the PostgreSQL container.
 OTHERS = {"POSTGRES_PASSWORD", "GRANIAN_WORKERS"}
-VARIABLE = re.compile(r"\b(?:(?:SUFFICE|OPENAI|CELERY|DATABASE)_[A-Z0-9_]+|SECRET_KEY|DEBUG)\b")
+VARIABLE = re.compile(
+    r"\b(?:(?:SUFFICE|OPENAI|PROLIFIC_(?:API|WEBHOOK)|CELERY|DATABASE)_[A-Z0-9_]+|SECRET_KEY|DEBUG)\b"
+)
 
 
 def code_of(path: Path) -> list[str]:

@@ -272,3 +272,42 @@ def test_collected_files_are_served_under_names_that_browsers_may_keep(tmp_path:
     assert answer.stdout.strip() == "200 OK max-age=315360000, public, immutable", answer.stderr
     plain = run(tmp_path, PRODUCTION, "-c", ASK, "/static/css/base.css")
     assert plain.stdout.strip() == "200 OK max-age=3600, public", plain.stderr
+
+
+def test_secrets_of_prolific_are_read_by_study(tmp_path: Path) -> None:
+    given = {
+        "PROLIFIC_API_TOKEN": " common , study-a:own= ",
+        "PROLIFIC_WEBHOOK_SECRET": "study-a:one,study-a:two",
+        "PROLIFIC_API_URL": "http://127.0.0.1:9/api/v1/",
+    }
+    names = ("PROLIFIC_API_TOKENS", "PROLIFIC_WEBHOOK_SECRETS", "PROLIFIC_API_URL")
+    assert show(tmp_path, given, *names) == {
+        "PROLIFIC_API_TOKENS": {"": ["common"], "study-a": ["own="]},
+        "PROLIFIC_WEBHOOK_SECRETS": {"study-a": ["one", "two"]},
+        "PROLIFIC_API_URL": "http://127.0.0.1:9/api/v1",
+    }
+    assert show(tmp_path, {}, *names) == {
+        "PROLIFIC_API_TOKENS": {},
+        "PROLIFIC_WEBHOOK_SECRETS": {},
+        "PROLIFIC_API_URL": "https://api.prolific.com/api/v1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("PROLIFIC_API_TOKEN", "two words", "write secret, or slug:secret"),
+        ("PROLIFIC_API_TOKEN", "study-a:", "write secret, or slug:secret"),
+        ("PROLIFIC_WEBHOOK_SECRET", "a b:secret", "write secret, or slug:secret"),
+        ("PROLIFIC_API_URL", "http://api.example.org/v1", "so https"),
+        ("PROLIFIC_API_URL", "https://ann:pw@api.example.org", "so https"),
+        ("PROLIFIC_API_URL", "api.example.org", "so https"),
+    ],
+)
+def test_what_prolific_cannot_be_asked_with_is_refused_and_not_repeated(
+    tmp_path: Path, name: str, value: str, said: str
+) -> None:
+    line = refusal(check(tmp_path, {name: value}))
+    assert line.startswith(f"{name}: ")
+    assert said in line
+    assert value not in line

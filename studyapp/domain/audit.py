@@ -48,6 +48,9 @@ DETAILS = frozenset(
         "trials_for",
         "claims",
         "software",
+        "call",
+        "prolific_studies",
+        "return_after_minutes",
     }
 )
 LONGEST = 200

@@ -11,6 +11,8 @@ from studyapp.models.study import RECRUITING_DEFAULTS
 MAX_OTHER_PARAMETERS = 10
 MAX_REPEATS = 100
 MAX_EXTRA_PLACES = 100
+#: A week, in minutes.
+MAX_RETURN_AFTER = 10_080
 #: Parameters of the study's link with a meaning of their own.
 TAKEN = frozenset({"run", "notice"})
 
@@ -76,5 +78,9 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "extra_places": (
         lambda v: _is_whole(v, 0, MAX_EXTRA_PLACES),
         f"a whole number from 0 to {MAX_EXTRA_PLACES}",
+    ),
+    "return_after_minutes": (
+        lambda v: _is_whole(v, 0, MAX_RETURN_AFTER),
+        f"a whole number from 0 to {MAX_RETURN_AFTER}",
     ),
 }

@@ -124,17 +124,20 @@ def reject_run(study: Study, participant_code: str, note: str) -> Enrolment:
     return end_run(study, participant_code, REJECT, note)
 
 
-def end_run(study: Study, participant_code: str, end: End, note: str = "") -> Enrolment:
-    """End the last run of a participant that may end so, in one transaction.
+def end_run(
+    study: Study, participant_code: str, end: End, note: str = "", *, run_id: int | None = None
+) -> Enrolment:
+    """End the last run of a participant that may end so, or the one with ``run_id`` alone.
 
-    Raises StudyError where the participant has no such run or the note is too long.
+    All in one transaction. Raises StudyError where the participant has no such run or the note is
+    too long.
     """
     note = note.strip()
     if len(note) > MAX_NOTE:
         raise StudyError(f"the reason has {len(note)} characters; the most is {MAX_NOTE}.")
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        run = _last_run(study, participant_code, end.allowed_from, end.says)
+        run = _last_run(study, participant_code, end.allowed_from, end.says, run_id)
         run.ended_from = run.state
         run.state, run.end_reason, run.end_note = end.state, end.reason, note
         run.ended_at = run.ended_at or timezone.now()
@@ -210,9 +213,17 @@ def extend_run(study: Study, participant_code: str, minutes: int) -> Enrolment:
         return run
 
 
-def _last_run(study: Study, participant_code: str, states: tuple[str, ...], says: str) -> Enrolment:
+def _last_run(
+    study: Study,
+    participant_code: str,
+    states: tuple[str, ...],
+    says: str,
+    run_id: int | None = None,
+) -> Enrolment:
     """The participant's last run in one of the states, locked. Raises StudyError."""
     mine = Enrolment.objects.filter(participant__code=participant_code, slot__study=study)
+    if run_id is not None:
+        mine = mine.filter(pk=run_id)
     # Locked by itself: its slot could change while we waited.
     run = mine.select_for_update(of=("self",)).filter(state__in=states).order_by("-pk").first()
     if run is None:

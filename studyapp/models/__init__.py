@@ -13,6 +13,7 @@ from studyapp.models.claim import Candidate, Claim, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
+from studyapp.models.prolific import ProlificLink, RecruiterCall, RecruiterSubmission
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
 from studyapp.models.results import ResultsJob
@@ -34,9 +35,12 @@ __all__ = [
     "Participant",
     "PlannedTrial",
     "PrecomputeJob",
+    "ProlificLink",
     "QuestionnaireAnswer",
     "Ranking",
+    "RecruiterCall",
     "RecruiterId",
+    "RecruiterSubmission",
     "RefusedId",
     "ResultsJob",
     "Selection",

@@ -36,6 +36,7 @@ RECRUITING_DEFAULTS: dict[str, Any] = {
     "other_parameters": [],
     "repeats": 1,
     "extra_places": 0,
+    "return_after_minutes": 0,
 }
 
 

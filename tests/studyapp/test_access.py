@@ -1,6 +1,7 @@
 """Who may see and change what: a table of every address outside the participants' part.
 
-The addresses of the API have a table of their own, in api/test_access.py.
+The addresses of the API have a table of their own, in api/test_access.py. Those that other services
+call know no researcher, but a signature: views/test_prolific_hooks.py.
 """
 
 from __future__ import annotations
@@ -24,8 +25,17 @@ from studyapp.access import rights, studies_for, study_or_404
 from studyapp.domain import invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
 from studyapp.domain.results_report import folder_of
-from studyapp.enums import JobState, ResultsKind, Role, StudyState, TrialKind
-from studyapp.models import AuditEntry, Enrolment, PrecomputeJob, RecruiterId, ResultsJob, Study
+from studyapp.enums import CallKind, JobState, ResultsKind, Role, StudyState, TrialKind
+from studyapp.models import (
+    AuditEntry,
+    Enrolment,
+    PrecomputeJob,
+    RecruiterCall,
+    RecruiterId,
+    RecruiterSubmission,
+    ResultsJob,
+    Study,
+)
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +77,10 @@ RULES: dict[str, dict[str, str]] = {
     "member-role": {"POST": OWNER},
     "member-remove": {"POST": OWNER},
     "member-leave": {"POST": VIEWER},
+    "study-prolific": {"GET": VIEWER, "POST": EDITOR},
+    "prolific-test": {"POST": EDITOR},
+    "prolific-sync": {"POST": EDITOR},
+    "prolific-call-retry": {"POST": EDITOR},
     "study-log": {"GET": VIEWER},
     "study-consent": {"GET": VIEWER},
     "study-schedule": {"GET": VIEWER},
@@ -122,7 +136,7 @@ def names_of(patterns: list[Any], namespace: str = "") -> Iterator[str]:
     """The name of every address below ``patterns`` outside the participants' part and the API."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            if str(pattern.pattern) not in ("p/", "api/"):
+            if str(pattern.pattern) not in ("p/", "api/", "hooks/"):
                 inner = f"{pattern.namespace}:" if pattern.namespace else ""
                 yield from names_of(pattern.url_patterns, namespace + inner)
         elif isinstance(pattern, URLPattern):
@@ -143,6 +157,8 @@ def client_of(user: Any) -> Client:
 def owned(settings: Any, tmp_path: Path) -> Study:
     """An open study of ``ann`` with an editor, a viewer, an invitation, a run of a recruiter's id,
     a failed job, a claims file that waits and a report."""
+    """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
+    claims file that waits, a report and a call that Prolific refused."""
     settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
@@ -154,6 +170,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     RecruiterId.objects.create(
         study=study, digest="0", value="w1", participant=run.participant, first_seen=timezone.now()
     )
+    refused_call(study, factories.joined(study))
     with being_a_draft(study):
         uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
     results_jobs.build(study, ResultsKind.REPORT, False)
@@ -162,6 +179,17 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     folder_of(study).mkdir(parents=True)
     (folder_of(study) / "real.zip").write_bytes(b"0")
     return study
+
+
+def refused_call(study: Study, run: Enrolment) -> None:
+    """A call about a run that Prolific refused."""
+    at = timezone.now()
+    submission = RecruiterSubmission.objects.create(
+        study=study, submission_id="s1", enrolment=run, seen_at=at
+    )
+    RecruiterCall.objects.create(
+        submission=submission, kind=CallKind.SCREEN_OUT, state=JobState.FAILED, asked_at=at
+    )
 
 
 @contextmanager
@@ -205,6 +233,8 @@ def address(name: str, study: Study) -> str:
     arguments: list[Any] = [study.slug] if name in STUDY_RULES else []
     if name in ("job-retry", "job-reply"):
         arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
+    if name == "prolific-call-retry":
+        arguments.append(_id_of(RecruiterCall.objects.filter(submission__study=study)))
     if name in ("member-role", "member-remove"):
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
     if name in ("slot-close", "slot-reopen"):
@@ -327,6 +357,8 @@ def what_there_is(study: Study) -> Any:
     jobs = list(ResultsJob.objects.order_by("pk").values())
     runs = list(Enrolment.objects.order_by("pk").values("state", "lease_until"))
     return stored, counted, runs, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
+    calls = list(RecruiterCall.objects.order_by("pk").values())
+    return stored, counted, jobs, calls, uploads.waiting_files(study), AuditEntry.objects.count()
 
 
 def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:

@@ -118,3 +118,12 @@ def test_a_record_without_an_address_stays_as_it_is() -> None:
     record = logging.LogRecord("x", logging.INFO, "f.py", 1, "%s of %d", ("one", 2), None)
     assert MaskedKeys().filter(record)
     assert (record.msg, record.args) == ("%s of %d", ("one", 2))
+
+
+def test_submissions_at_prolific_and_its_secrets_are_masked(settings: Any) -> None:
+    settings.PROLIFIC_API_TOKENS = {"": ("token-of-ann",)}
+    settings.PROLIFIC_WEBHOOK_SECRETS = {"study-a": ("secret-of-ann",)}
+    said = "GET https://api.prolific.com/api/v1/submissions/60d9aadeb86739de712faee0/ token-of-ann"
+    assert masked_keys(f"{said} secret-of-ann") == (
+        "GET https://api.prolific.com/api/v1/submissions/***/ *** ***"
+    )

@@ -63,6 +63,13 @@ NAME = "up to 40 letters, digits and underscores, and not run or notice"
             )
             for wrong in (-1, 101, 0.5, "2", True, None)
         ),
+        *(
+            (
+                {"return_after_minutes": wrong},
+                "recruiting.return_after_minutes: must be a whole number from 0 to 10080",
+            )
+            for wrong in (-1, 10_081, 1.5, "2", True, None)
+        ),
         (
             {"id_parameter": "id", "other_parameters": ["id"]},
             "recruiting.other_parameters: id is the id_parameter already",

@@ -1,0 +1,162 @@
+"""Submissions at Prolific, matched with our runs and brought into agreement with them.
+
+Messages may be late, come twice or in the wrong order, by the webhook or by reading the list: the
+last status is kept with its time, nothing moves backwards, and the same message again does nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.db import transaction
+
+from studyapp.domain.prolific_decisions import ENDS, Action, decide
+from studyapp.domain.run_ends import end_run
+from studyapp.enums import RunKind
+from studyapp.models import Enrolment, RecruiterId, RecruiterSubmission, Study
+from studyapp.models.prolific import MAX_PROLIFIC_ID
+from studyapp.recruiters.prolific_statuses import SubmissionStatus, supersedes
+
+#: The parameter of a link in which Prolific names the submission.
+SESSION = "SESSION_ID"
+
+
+@dataclass(frozen=True)
+class Message:
+    """What Prolific told of a submission, and for which time."""
+
+    submission_id: str
+    participant_id: str
+    status: SubmissionStatus
+    at: datetime
+
+
+class Outcome(StrEnum):
+    """What became of a message."""
+
+    UNMATCHED = "unmatched"
+    NOTED = "noted"
+    ENDED = "ended"
+
+
+def note(study: Study, message: Message) -> Outcome:
+    """Keep what a message tells and end the run if it asks for that, in one transaction."""
+    with transaction.atomic():
+        # The study's row is the queue, as in every change of who holds a place.
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        submission = _known(study, message.submission_id) or _matched(study, message)
+        if submission is None:
+            return Outcome.UNMATCHED
+        _keep_status(submission, message)
+        return _agree(study, submission)
+
+
+def link_sessions(study: Study, now: datetime) -> int:
+    """Make the rows of submissions whose ids came with the links of runs; returns how many.
+
+    So a run can be asked back although Prolific has not told of it yet. Two queries where there
+    are none to make.
+    """
+    if not _sessions_without_row(study):
+        return 0
+    with transaction.atomic():
+        # Nobody withdraws meanwhile, and no message makes the same row.
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        last = _last_runs(study)
+        rows = [
+            RecruiterSubmission(
+                study=study, submission_id=session, enrolment_id=last[participant], seen_at=now
+            )
+            for session, participant in _sessions_without_row(study).items()
+            if participant in last
+        ]
+        RecruiterSubmission.objects.bulk_create(rows)
+    return len(rows)
+
+
+def _sessions_without_row(study: Study) -> dict[str, int]:
+    """The participants of submissions that are not known yet, by the submission's id."""
+    known = set(
+        RecruiterSubmission.objects.filter(study=study).values_list("submission_id", flat=True)
+    )
+    found = {}
+    for recruited in RecruiterId.objects.filter(study=study, participant__isnull=False):
+        session = session_of(recruited)
+        if session and session not in known:
+            found[session] = recruited.participant_id
+    return found
+
+
+def session_of(recruited: RecruiterId) -> str:
+    """The id of the submission that a person's last link named, or an empty text."""
+    session = recruited.others.get(SESSION, "")
+    return session if len(session) <= MAX_PROLIFIC_ID else ""
+
+
+def _last_runs(study: Study) -> dict[int, int]:
+    """The last real run of every participant, by participant."""
+    runs = Enrolment.objects.filter(slot__study=study, run_kind=RunKind.REAL).order_by("pk")
+    return dict(runs.values_list("participant_id", "pk"))
+
+
+def _known(study: Study, submission_id: str) -> RecruiterSubmission | None:
+    rows = RecruiterSubmission.objects.select_for_update()
+    return rows.filter(study=study, submission_id=submission_id).first()
+
+
+def _matched(study: Study, message: Message) -> RecruiterSubmission | None:
+    """A new row for a submission of somebody who has a run here, or None."""
+    if not message.participant_id:
+        return None
+    recruited = RecruiterId.objects.filter(
+        study=study, value=message.participant_id, participant__isnull=False
+    ).first()
+    run = _run_of(recruited, message.submission_id) if recruited else None
+    if run is None:
+        return None
+    return RecruiterSubmission.objects.create(
+        study=study, submission_id=message.submission_id, enrolment=run, seen_at=message.at
+    )
+
+
+def _run_of(recruited: RecruiterId, submission_id: str) -> Enrolment | None:
+    """The run that a submission stands for, or None where that is not certain.
+
+    Where links carry the submission's id, only the very same one counts: people may have given
+    back an earlier one. Without it, whoever has one run is meant with that.
+    """
+    runs = Enrolment.objects.filter(
+        participant_id=recruited.participant_id, run_kind=RunKind.REAL
+    ).order_by("pk")
+    session = session_of(recruited)
+    if session:
+        return runs.last() if session == submission_id else None
+    found = list(runs[:2])
+    return found[0] if len(found) == 1 else None
+
+
+def _keep_status(submission: RecruiterSubmission, message: Message) -> None:
+    if supersedes(message.status, message.at, submission.status, submission.status_at):
+        submission.status, submission.status_at = message.status, message.at
+        submission.save(update_fields=["status", "status_at"])
+
+
+def _agree(study: Study, submission: RecruiterSubmission) -> Outcome:
+    """End the run if its submission's status says so. The caller holds the lock of the study."""
+    run = Enrolment.objects.select_related("participant").get(pk=submission.enrolment_id)
+    action = decide(run.state, submission.status)
+    if action not in ENDS:
+        return Outcome.NOTED
+    told = SubmissionStatus(submission.status).label
+    end_run(study, run.participant.code, ENDS[action], f"{told} at Prolific", run_id=run.pk)
+    return Outcome.ENDED
+
+
+def differing(study: Study) -> list[RecruiterSubmission]:
+    """Submissions that say something else than their runs, with the runs: one query."""
+    rows = RecruiterSubmission.objects.filter(study=study).select_related(
+        "enrolment__participant", "enrolment__slot"
+    )
+    return [row for row in rows if decide(row.enrolment.state, row.status) != Action.AGREE]

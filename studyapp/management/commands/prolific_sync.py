@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from studyapp.domain.prolific_calls import fill_outbox, run_due
+from studyapp.domain.prolific_sync import sync
+from studyapp.domain.queries import study_by_slug
+from studyapp.management.base import StudyCommand
+
+
+class Command(StudyCommand):
+    help = "Read a study's submissions at Prolific now, and do what follows from them."
+
+    def add_arguments(self, parser: Any) -> None:
+        parser.add_argument("slug")
+
+    def run(self, **options: Any) -> None:
+        study = study_by_slug(options["slug"])
+        synced = sync(study)
+        self.say(
+            f"{synced.n_listed} submissions read, {synced.n_unmatched} without a run here; "
+            f"{synced.n_ended} runs ended"
+        )
+        n_new = fill_outbox(study, timezone.now())
+        self.say(f"{n_new} calls written down, {run_due(study)} done")

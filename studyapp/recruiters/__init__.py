@@ -1,0 +1,1 @@
+"""Recruiting sites that are spoken to: one client a site, without the database."""
