@@ -5,6 +5,7 @@ from django.urls import include, path
 from studyapp.views import (
     researcher,
     researcher_access,
+    researcher_links,
     researcher_power,
     researcher_records,
     researcher_results,
@@ -112,6 +113,24 @@ urlpatterns = [
         "studies/<slug:slug>/invitations/<int:invitation_id>/revoke/",
         researcher_access.invitation_revoke,
         name="invitation-revoke",
+    ),
+    path(
+        "studies/<slug:slug>/recruiting/",
+        researcher_links.study_recruiting,
+        name="study-recruiting",
+    ),
+    path("studies/<slug:slug>/recruiting/links", researcher_links.links_make, name="links-make"),
+    path("studies/<slug:slug>/recruiting/links.csv", researcher_links.links_csv, name="links-csv"),
+    path("studies/<slug:slug>/recruiting/pilot", researcher_links.pilot_link, name="pilot-link"),
+    path(
+        "studies/<slug:slug>/recruiting/links/<int:link_id>/revoke",
+        researcher_links.link_revoke,
+        name="link-revoke",
+    ),
+    path(
+        "studies/<slug:slug>/recruiting/links/<int:link_id>/renew",
+        researcher_links.link_renew,
+        name="link-renew",
     ),
     path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
     path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),

@@ -16,10 +16,12 @@ from studyapp.codes import random_code
 from studyapp.domain import audit
 from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
 from studyapp.domain.consent import keep_consent_text
+from studyapp.domain.endings import ending_problems, ending_warnings, return_setting
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
+from studyapp.domain.return_addresses import is_known_host, return_host
 from studyapp.domain.schedule import balance_of
-from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
+from studyapp.domain.sitting_settings import shared_settings
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import AuditAction, ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
@@ -64,6 +66,7 @@ def opening_problems(study: Study) -> list[str]:
     if not study.conditions.exists():
         problems.append("no condition: add one with add_condition")
     problems += _practice_problems(study)
+    problems += ending_problems(study)
     if (
         study.condition_policy == ConditionPolicy.BETWEEN
         and study.recruiting_setting("repeats") > 1
@@ -105,7 +108,8 @@ def opening_warnings(study: Study) -> list[str]:
     labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
     main_labels = set(main_claims(study).values_list("label", flat=True))
     unscorable = labels - set(study.response_options or default_options(main_labels))
-    if host := return_host(study.sitting_setting("return_url")):
+    warnings += ending_warnings(study)
+    if host := return_host(return_setting(study)):
         warnings.append(
             f"participants are sent back to {host} at the end: try the return address yourself"
         )

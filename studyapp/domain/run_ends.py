@@ -7,7 +7,7 @@ and never the person, so that it says nothing of who withdraws later.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils import timezone
@@ -15,7 +15,7 @@ from django.utils import timezone
 from studyapp.domain import audit
 from studyapp.domain.seats import mark_incomplete
 from studyapp.enums import AuditAction, EnrolmentState
-from studyapp.errors import StudyError
+from studyapp.errors import StalePage, StudyError
 from studyapp.models import Enrolment, Study
 from studyapp.models.assignment import RUNNING
 
@@ -135,6 +135,21 @@ def end_run(study: Study, participant_code: str, end: End, note: str = "") -> En
         mark_incomplete(run)
         audit.record(end.action, study, slot=str(run.slot), old_state=old_state)
         return run
+
+
+def end_by_rule(run: Enrolment, end: End, now: datetime) -> None:
+    """End a run by a rule of its sitting, in the transaction of the trial that brought it about.
+
+    The caller holds the run's lock. The row says when and why, as with a finished run; the audit
+    log has nothing of it, because nobody but the participant did anything. Raises StalePage where
+    the run is over already.
+    """
+    ended = Enrolment.objects.filter(pk=run.pk, state__in=end.allowed_from).update(
+        state=end.state, end_reason=end.reason, ended_at=now
+    )
+    if not ended:
+        raise StalePage("Your place in this study has expired or the study is finished.")
+    run.state, run.end_reason, run.ended_at = end.state, end.reason, now
 
 
 def extend_run(study: Study, participant_code: str, minutes: int) -> Enrolment:

@@ -13,6 +13,7 @@ from studyapp.models.claim import Candidate, Claim, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
+from studyapp.models.links import PersonalLink
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
 from studyapp.models.results import ResultsJob
@@ -32,6 +33,7 @@ __all__ = [
     "LlmResponse",
     "Membership",
     "Participant",
+    "PersonalLink",
     "PlannedTrial",
     "PrecomputeJob",
     "QuestionnaireAnswer",
