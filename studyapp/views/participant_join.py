@@ -121,7 +121,7 @@ def _welcome_by_link(request: HttpRequest, study: Study, token: str) -> HttpResp
     if standing is not None:
         return HttpResponseRedirect(run_url(study.code, standing.token))
     _refuse_unless_open(study)
-    if _is_opened(request):
+    if link.first_seen is None and _is_opened(request):
         note_opened(link, timezone.now())
     form = issue_join_form(study, None, link=token)
     return region_or_page(request, _consent(study, form, request, link=token), PAGE)

@@ -26,7 +26,7 @@ def test_sound_settings_have_no_problem(value: dict[str, Any]) -> None:
     assert recruiting_problems(value) == []
 
 
-NAME = "up to 40 letters, digits and underscores, and not run or notice"
+NAME = "up to 40 letters, digits and underscores, and not run, notice or link"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,8 @@ NAME = "up to 40 letters, digits and underscores, and not run or notice"
         ([], "recruiting: must be an object"),
         (
             {"id": "x"},
-            "recruiting.id: not known; known are id_parameter, other_parameters, repeats",
+            "recruiting.id: not known; known are id_parameter, other_parameters, repeats, source, "
+            "personal_links",
         ),
         *(
             ({"id_parameter": wrong}, f"recruiting.id_parameter: must be empty or {NAME}")

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from studyapp.domain import lifecycle
-from studyapp.domain.sitting_settings import is_known_host
+from studyapp.domain.return_addresses import is_known_host
 from studyapp.models import Study
 from tests import factories
 from tests.studyapp.views.setup_pages import client_of, fields_of, researcher, url, words
@@ -50,7 +50,7 @@ def test_a_sitting_is_saved_and_shown_again(client: Client, draft: Study) -> Non
     study = stored(draft)
     assert study.sitting == {
         "practice_tries": 3, "break_every": 10, "confidence": "required", "reason": "optional",
-        "allows_translation": True,
+        "allows_translation": True, "practice_must_pass": False,
     }  # fmt: skip
     assert study.response_options == ["supported", "refuted", "partially_supported", "cant_decide"]
     assert (study.shows_total, study.confirms_decision, study.lease_minutes) == (True, True, 60)
@@ -204,6 +204,8 @@ def test_recruiting_is_saved_and_shown_again(client: Client, draft: Study) -> No
         "id_parameter": "PROLIFIC_PID",
         "other_parameters": ["STUDY_ID", "SESSION_ID"],
         "repeats": 2,
+        "source": "plain",
+        "personal_links": "also",
     }
     again = fields_of(client.get(url(draft, "recruiting")))
     assert again["other_parameters"] == "STUDY_ID SESSION_ID"
@@ -297,9 +299,8 @@ def test_a_return_address_that_cannot_be_used_is_refused_and_kept_in_its_field(
 ) -> None:
     response = save(client, draft, "ending", return_url=address)
     assert response.status_code == 422
-    assert "This must be an https address with {code} where the completion code goes." in words(
-        response
-    )
+    said = "This must be an https address with {code}, {id} or {id:NAME} where the code or a "
+    assert said + "recruiter's parameter goes." in words(response)
     assert fields_of(response)["return_url"] == address
     assert stored(draft).sitting == {}
 
