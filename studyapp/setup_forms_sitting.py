@@ -61,6 +61,7 @@ class SittingForm(SetupForm):
         min_value=0,
         max_value=10_000,
         help_text="One more ends the run. Left empty, no run ends by its checks.",
+        widget=forms.NumberInput(attrs={"class": "short"}),
     )
     break_every = forms.IntegerField(
         label="Offer a break after every … trials",
