@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from studyapp.domain.return_addresses import is_return_address
+from studyapp.domain.return_addresses import asks_for_code, is_return_address
 from studyapp.models.study import SITTING_DEFAULTS
 
 #: Never exported, like the completion code: who reads an export must not be able to use it.
 SECRET_SETTINGS = frozenset({"declined_code", "screened_out_code", "failed_checks_code"})
+_RETURN_URLS = frozenset({"return_url", "screened_out_url", "failed_checks_url"})
 
 QUESTION_KINDS = ("choice", "scale", "text", "number")
 #: A scale stands in one line of a phone.
@@ -48,8 +49,17 @@ def sitting_problems(value: Any) -> list[str]:
 
 
 def shared_settings(sitting: dict[str, Any]) -> dict[str, Any]:
-    """What an export tells of the settings: all but the secret ones."""
-    return {name: value for name, value in sitting.items() if name not in SECRET_SETTINGS}
+    """What an export tells of the settings: all but the secret ones.
+
+    A return address without a place for a code may be a secret as a whole, as that of SONA is,
+    which grants credit.
+    """
+    return {
+        name: value
+        for name, value in sitting.items()
+        if name not in SECRET_SETTINGS
+        and (name not in _RETURN_URLS or not value or asks_for_code(value))
+    }
 
 
 def _questionnaire_problems(value: Any) -> list[str]:

@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from studyapp.access import researcher_only
@@ -27,14 +28,14 @@ from studyapp.domain.link_lists import (
 )
 from studyapp.domain.mturk import external_question
 from studyapp.domain.personal_links import address_of, takes_link, takes_personal_links_only
-from studyapp.domain.recruiting import is_mturk, study_link
+from studyapp.domain.recruiting import is_mturk, recruits_by_id, study_link
 from studyapp.enums import Role, RunKind, StudyState
 from studyapp.errors import StudyError
 from studyapp.link_forms import LinkFilterForm, NewLinksForm
 from studyapp.models import PersonalLink, Study
 from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_layout import page
-from studyapp.views.researcher_recruiting import id_note
+from studyapp.views.researcher_recruiting import arrivals_content, id_note
 from studyapp.views.researcher_words import counted, moment, number
 
 #: Links on one page.
@@ -137,6 +138,8 @@ def _recruiting_page(
         "typed": typed,
         "pilot_link": pilot_link,
         "public": _public_values(study),
+        "by_id": recruits_by_id(study),
+        "arrivals": arrivals_content(study, timezone.now()),
         "is_closed": study.state == StudyState.CLOSED,
         "takes_real": takes_link(study, RunKind.REAL),
         "counts": [(state, number(n)) for state, n in counts.items() if n],

@@ -15,6 +15,11 @@ def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
     """For the card: how ids work here, and what became of the links. Empty without ids."""
     if not recruits_by_id(study):
         return {}
+    return {"id_note": id_note(study), **arrivals_content(study, now)}
+
+
+def arrivals_content(study: Study, now: datetime) -> dict[str, Any]:
+    """What became of the links: who stopped at consent, and what was turned away. Two queries."""
     arrivals = arrivals_of(study)
     refused = [
         f"{number(arrivals.refused[kind])} {kind.label}"
@@ -22,7 +27,6 @@ def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
         if arrivals.refused.get(kind)
     ]
     return {
-        "id_note": id_note(study),
         "stopped": number(arrivals.n_stopped),
         "last_stopped": ago(arrivals.last_stopped, now) if arrivals.last_stopped else "",
         "n_refused": number(sum(arrivals.refused.values())),

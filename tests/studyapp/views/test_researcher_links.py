@@ -205,6 +205,20 @@ def test_a_draft_makes_links_and_a_closed_study_none(client: Client) -> None:
     assert "Make a pilot link" not in words(page)
 
 
+def test_links_that_were_turned_away_are_counted_here(client: Client, study: Study) -> None:
+    for query in ("?link=nobody", "?link=nobody", "?link={{link}}"):
+        Client().get(welcome_url(study) + query)
+    page = words(client.get(url("study-recruiting")))
+    assert "Links turned away 3 (3 with a personal link that is unknown or revoked)" in page
+    assert "Stopped at consent" not in page
+
+
+def test_the_study_page_says_that_only_personal_links_open_the_study(client: Client) -> None:
+    factories.open_study(slug="own", owner=researcher(), recruiting={"personal_links": "only"})
+    page = client.get(reverse("study", args=["own"]))
+    assert "everybody needs a link of their own" in words(page)
+
+
 def test_viewers_see_no_name_and_no_way_there(study: Study) -> None:
     named(study, 1)
     Membership.objects.create(study=study, user=researcher("vi"), role=Role.VIEWER)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import zipfile
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,6 +14,8 @@ from django.test import Client
 
 from studyapp.domain import lifecycle
 from studyapp.domain.endings import way_back_of
+from studyapp.domain.export import export_study
+from studyapp.domain.import_archive import import_study
 from studyapp.domain.mturk import external_question, submit_address
 from studyapp.domain.recruiting import study_link
 from studyapp.domain.run_ends import pay_run_partly, screen_out_run
@@ -368,6 +373,18 @@ def test_r035_credit_at_sona_is_granted_by_the_id_of_the_link_url_encoded(client
     finish(run)
     address = CREDIT.replace("{id}", "a%2Fb%261%20%C3%A9").replace("&", "&amp;")
     assert f'href="{address}"' in client.get(run_url(run)).content.decode()
+
+
+def test_an_address_that_grants_credit_as_it_stands_is_in_no_export(tmp_path: Path) -> None:
+    sitting = {"return_url": CREDIT, "screened_out_url": "https://a.example/{code}"}
+    study = factories.open_study(recruiting={"source": "sona"}, sitting=sitting)
+    export_study(study, tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        content = json.loads(archive.read("study.json"))
+    assert content["sitting"] == {"screened_out_url": "https://a.example/{code}"}
+    assert "ab12" not in json.dumps(content)
+    made = import_study(tmp_path / "x.zip", "copy")
+    assert made.study.recruiting == {"source": "sona"}
 
 
 def test_any_parameter_that_is_kept_can_go_back(client: Client) -> None:
