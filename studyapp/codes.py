@@ -28,6 +28,11 @@ def event_code() -> str:
     return "e" + random_code(15)
 
 
+def link_token() -> str:
+    """The key in a person's own link: 114 bits."""
+    return random_code(24)
+
+
 def run_token() -> str:
     """The key to one run: 150 bits, so it cannot be guessed."""
     return random_code(32)

@@ -90,6 +90,26 @@ class RefusedIdKind(TextChoices):
     PLACEHOLDER = "placeholder", "with a placeholder instead of an id"
     TOO_LONG = "too_long", "with an id that is too long"
     UNREADABLE = "unreadable", "with an id that cannot be read"
+    INCOMPLETE = "incomplete", "without a part that the recruiting site needs"
+    NO_LINK = "no_link", "without a personal link"
+    BAD_LINK = "bad_link", "with a personal link that is unknown or revoked"
+
+
+class RecruitingSource(TextChoices):
+    """Where participants come from; each but the plain one brings settings of its own."""
+
+    PLAIN = "plain", "A plain link, or a site of your own"
+    PROLIFIC = "prolific", "Prolific"
+    MTURK = "mturk", "Amazon Mechanical Turk"
+    SONA = "sona", "SONA"
+
+
+class PersonalLinks(TextChoices):
+    """Whether people come by links of their own."""
+
+    ALSO = "also", "Beside the study's link"
+    ONLY = "only", "By personal links only"
+    OFF = "off", "No personal links"
 
 
 class SlotState(TextChoices):
@@ -169,6 +189,10 @@ class AuditAction(TextChoices):
     RUN_FAILED_CHECKS = "run_failed_checks", "Run failed checks"
     RUN_EXTENDED = "run_extended", "Place held longer"
     RUN_RESTORED = "run_restored", "Run restored"
+    LINKS_MADE = "links_made", "Personal links made"
+    LINK_REVOKED = "link_revoked", "Personal link revoked"
+    LINK_RENEWED = "link_renewed", "Personal link renewed"
+    PILOT_LINK_MADE = "pilot_link_made", "Pilot link made"
     SLOTS_CLOSED = "slots_closed", "Slots closed"
     SLOTS_REOPENED = "slots_reopened", "Slots opened again"
     PROLIFIC_SET_UP = "prolific_set_up", "Prolific set up"

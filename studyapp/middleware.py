@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
@@ -49,12 +50,25 @@ class PagePolicy:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         if is_participant_page(request):
-            response.headers["Content-Security-Policy"] = PARTICIPANT_POLICY
+            response.headers["Content-Security-Policy"] = _policy_for(response)
             response.headers["Cache-Control"] = "no-store"
         else:
             response.headers["Content-Security-Policy"] = RESEARCHER_POLICY
             response.headers.setdefault("Cache-Control", "no-cache, private")
         return response
+
+
+def _policy_for(response: HttpResponse) -> str:
+    """The policy of a participant page; the last one may name one address that its form goes to.
+
+    A form's redirects are held to it as well, and stay on the site that it was sent to.
+    """
+    target = getattr(response, "form_target", "")
+    if not target:
+        return PARTICIPANT_POLICY
+    parts = urlsplit(target)
+    own = "form-action 'self'"
+    return PARTICIPANT_POLICY.replace(own, f"{own} {parts.scheme}://{parts.netloc}")
 
 
 class UploadLimit:

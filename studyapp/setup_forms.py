@@ -143,6 +143,11 @@ TEXT_FIELDS = {
     "instructions": ("Instructions", "Before the first trial, and under Help in every trial."),
     "completion": ("Thanks", "On the last page, above the completion code."),
     "debriefing": ("Debriefing", "On the last page: what the study was about. May stay empty."),
+    "screened_out": ("Screened out", "For those whose run ends because practice was never right."),
+    "failed_checks": (
+        "Failed checks",
+        "For those whose run ends after too many wrong attention checks.",
+    ),
     "declined": ("Declined", "For those who do not want to take part."),
     "contact": ("Contact", "Whom to ask, at the foot of the pages. May stay empty."),
 }

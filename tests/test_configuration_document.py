@@ -26,6 +26,8 @@ def rows(heading: str) -> dict[str, str]:
 def shown(default: Any) -> str:
     if default == "":
         return "none"
+    if default is None:
+        return "null"
     if isinstance(default, bool):
         return str(default).lower()
     return str(default)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -11,6 +12,12 @@ from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain import results_jobs
 from studyapp.domain.join_forms import JoinForm
+from studyapp.domain.personal_links import (
+    forget_name,
+    give_link_person,
+    takes_personal_links_only,
+    usable_link,
+)
 from studyapp.domain.recruiting import (
     Recruited,
     claims_met,
@@ -54,10 +61,11 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
         existing = Enrolment.objects.filter(join_nonce=form.nonce).first()
         if existing is not None:
             return existing
+        if form.link is not None:
+            return _join_by_link(study, form, form.link)
         if form.recruited is not None:
             return _join_by_id(study, form, form.recruited)
-        if recruits_by_id(study) and form.run_kind == RunKind.REAL and not form.invitation:
-            raise BadRecruiterId(RefusedIdKind.MISSING)
+        _refuse_strangers(study, form)
         if Withdrawal.objects.filter(join_nonce=form.nonce).exists():
             raise BadLink(_("The run that began here was withdrawn. Open the study's link again."))
         if form.invitation and _is_used(form.invitation):
@@ -84,6 +92,28 @@ def _join_by_id(study: Study, form: JoinForm, recruited: Recruited) -> Enrolment
             raise
         raise NothingLeft(known.participant.enrolments.latest("pk").token) from None
     return _enrol(study, form, give_person(known, recruited, study), seat, now)
+
+
+def _join_by_link(study: Study, form: JoinForm, token: str) -> Enrolment:
+    """The run of a personal link, or a new one. The caller holds the lock of the study."""
+    link = usable_link(study, token)
+    if link.participant is not None:
+        return link.participant.enrolments.latest("pk")
+    _refuse_unless_open(study)
+    now = timezone.now()
+    form = replace(form, run_kind=link.run_kind)
+    seat = take_seat(study, link.run_kind, now)
+    return _enrol(study, form, give_link_person(link), seat, now)
+
+
+def _refuse_strangers(study: Study, form: JoinForm) -> None:
+    """Turn away a form that names nobody where the study wants to know who comes."""
+    if form.run_kind != RunKind.REAL or form.invitation:
+        return
+    if recruits_by_id(study):
+        raise BadRecruiterId(RefusedIdKind.MISSING)
+    if takes_personal_links_only(study):
+        raise BadRecruiterId(RefusedIdKind.NO_LINK)
 
 
 def _refuse_unless_open(study: Study) -> None:
@@ -146,6 +176,7 @@ def withdraw(token: str) -> None:
         for enrolment in participant.enrolments.select_for_update().order_by("pk"):
             _delete_run(study, enrolment)
         forget_id(participant)
+        forget_name(participant)
         participant.delete()
         results_jobs.forget(study)
         transaction.on_commit(forget_deleted_text)

@@ -27,6 +27,7 @@ DETAILS = frozenset(
         "hash",
         "interface",
         "jobs",
+        "links",
         "member",
         "method",
         "minutes",

@@ -32,16 +32,14 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
     line a field, NotEditable once the study has opened, or for a setting that its schedule was
     made with.
     """
-    merged = {name: value for name, value in changes.items() if name in MERGED}
-    fields = _checked(changes, merged)
     with transaction.atomic():
         locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        # Settings are checked as they will stand: some go together, or not.
+        fields = _checked(changes, _merged(locked, changes))
         if not locked.is_draft:
             raise NotEditable("The study has opened: its settings are frozen.")
         if locked.n_replications:
             _refuse_change_of_schedule(locked, fields)
-        for name, value in merged.items():
-            fields[name] = _without_none(getattr(locked, name) | value)
         for name, value in fields.items():
             setattr(locked, name, value)
         locked.save(update_fields=list(fields))
@@ -52,11 +50,20 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
         setattr(study, name, value)
 
 
+def _merged(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
+    """The merged objects as they will stand; one that is no object is left to the checks."""
+    return {
+        name: _without_none(getattr(study, name) | value if isinstance(value, dict) else value)
+        for name, value in changes.items()
+        if name in MERGED
+    }
+
+
 def _checked(changes: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
-    """The model's fields with their new values; merged objects hold only what changes."""
+    """The model's fields with their new values."""
     if "conditions" in changes:
         raise StudyError("field conditions: conditions are changed one by one.")
-    wanted = changes | {name: _without_none(value) for name, value in merged.items()}
+    wanted = changes | merged
     if changes.get(_LEFT_TO_OPENING, "given") is None:
         wanted = {name: value for name, value in wanted.items() if name != _LEFT_TO_OPENING}
     fields, _ = check_configuration(wanted)

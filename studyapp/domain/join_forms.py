@@ -20,12 +20,16 @@ INVITATION_SALT = "suffice.invitation"
 
 @dataclass(frozen=True)
 class JoinForm:
-    """What a consent form carries: which run it may start, a one-time nonce, and who comes."""
+    """What a consent form carries: which run it may start, a one-time nonce, and who comes.
+
+    ``link`` is the token of a personal link, which says of what kind the run is.
+    """
 
     nonce: str
     run_kind: str = RunKind.REAL
     invitation: str | None = None
     recruited: Recruited | None = None
+    link: str | None = None
 
 
 def invite(study: Study, run_kind: str) -> str:
@@ -35,7 +39,10 @@ def invite(study: Study, run_kind: str) -> str:
 
 
 def issue_join_form(
-    study: Study, invitation: str | None, recruited: Recruited | None = None
+    study: Study,
+    invitation: str | None,
+    recruited: Recruited | None = None,
+    link: str | None = None,
 ) -> str:
     """The hidden token of a consent form. Raises BadLink for an invitation that is not ours.
 
@@ -49,6 +56,8 @@ def issue_join_form(
     }
     if recruited is not None:
         form["recruited"] = asdict(recruited)
+    if link is not None:
+        form["link"] = link
     if invitation is not None:
         try:
             invited = signing.loads(invitation, salt=INVITATION_SALT)
@@ -69,4 +78,6 @@ def read_join_form(study: Study, signed: str) -> JoinForm:
     if form.get("study") != study.code:
         raise BadLink(_("This form is not from this study. Open the study's link again."))
     recruited = Recruited(**form["recruited"]) if "recruited" in form else None
-    return JoinForm(form["nonce"], form["kind"], form.get("invitation"), recruited)
+    return JoinForm(
+        form["nonce"], form["kind"], form.get("invitation"), recruited, form.get("link")
+    )

@@ -15,9 +15,11 @@ from studyapp.domain import audit
 from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
 from studyapp.domain.consent import keep_consent_text
 from studyapp.domain.digests import digest_of, schedule_digest
+from studyapp.domain.endings import ending_problems, ending_warnings, return_setting
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
-from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
+from studyapp.domain.return_addresses import is_known_host, return_host
+from studyapp.domain.sitting_settings import shared_settings
 from studyapp.domain.study_facts import StudyFacts
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import AuditAction, ConditionPolicy, StudyState, TrialKind
@@ -66,6 +68,7 @@ def opening_problems(study: Study, facts: StudyFacts | None = None) -> list[str]
     if not facts.conditions:
         problems.append("no condition: add one with add_condition")
     problems += _practice_problems(facts)
+    problems += ending_problems(study)
     if (
         study.condition_policy == ConditionPolicy.BETWEEN
         and study.recruiting_setting("repeats") > 1
@@ -109,7 +112,8 @@ def opening_warnings(study: Study, facts: StudyFacts | None = None) -> list[str]
     unscorable = (main_labels | facts.claims.other_labels) - set(
         study.response_options or default_options(main_labels)
     )
-    if host := return_host(study.sitting_setting("return_url")):
+    warnings += ending_warnings(study)
+    if host := return_host(return_setting(study)):
         warnings.append(
             f"participants are sent back to {host} at the end: try the return address yourself"
         )

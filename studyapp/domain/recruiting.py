@@ -15,7 +15,9 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.datastructures import MultiValueDict
 
-from studyapp.enums import EnrolmentState, RefusedIdKind
+from studyapp.domain.mturk import submit_origin
+from studyapp.domain.recruiting_settings import MTURK_NEEDS
+from studyapp.enums import EnrolmentState, RecruitingSource, RefusedIdKind
 from studyapp.errors import AlreadyWithdrawn, BadRecruiterId
 from studyapp.models import Enrolment, Participant, PlannedTrial, RecruiterId, RefusedId, Study
 from studyapp.models.recruiting import MAX_ID
@@ -26,6 +28,8 @@ MAX_SEEN = 20_000
 
 #: What Prolific fills in, written as it wants it.
 PROLIFIC = {name: f"{{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")}
+#: What is written into a link for its recruiter to fill in, by the parameter.
+FILLED_IN = PROLIFIC | {"survey_code": "%SURVEY_CODE%"}
 #: What a recruiter's page leaves in a link where it should have put an id. No id has these signs.
 _PLACEHOLDER = re.compile(r"[{}<>\[\]$]|%[^%]+%|(ASSIGNMENT_)?ID_NOT_AVAILABLE")
 _NO_VALUES = frozenset({"undefined", "null", "none"})
@@ -49,7 +53,8 @@ def recruits_by_id(study: Study) -> bool:
 def read_recruited(study: Study, query: MultiValueDict[str, str]) -> Recruited:
     """What the parameters of a link say. Raises BadRecruiterId.
 
-    Further parameters that are missing or cannot be used are left out.
+    Further parameters that are missing or cannot be used are left out, unless the recruiting site
+    needs them to end a run.
     """
     name = study.recruiting_setting("id_parameter")
     value = _read_id(name, query)
@@ -59,7 +64,21 @@ def read_recruited(study: Study, query: MultiValueDict[str, str]) -> Recruited:
             others[other] = _read_id(other, query)
         except BadRecruiterId:
             continue
+    if is_mturk(study) and not _can_be_sent_back(others):
+        raise BadRecruiterId(RefusedIdKind.INCOMPLETE)
     return Recruited(value, others)
+
+
+def is_mturk(study: Study) -> bool:
+    """Whether people come from Mechanical Turk."""
+    return bool(study.recruiting_setting("source") == RecruitingSource.MTURK)
+
+
+def _can_be_sent_back(others: Mapping[str, str]) -> bool:
+    """Whether finished work can be sent to Mechanical Turk, and nowhere else."""
+    return all(others.get(name) for name in MTURK_NEEDS) and bool(
+        submit_origin(others["turkSubmitTo"])
+    )
 
 
 def _read_id(name: str, query: MultiValueDict[str, str]) -> str:
@@ -88,11 +107,12 @@ def study_link(study: Study) -> str:
     A link in which it was left is refused and counted, whatever the recruiter.
     """
     link = f"{settings.PUBLIC_URL}/p/{study.code}/"
-    if not recruits_by_id(study):
+    # Mechanical Turk adds its parameters to any address by itself.
+    if not recruits_by_id(study) or is_mturk(study):
         return link
     others = study.recruiting_setting("other_parameters")
     names = [study.recruiting_setting("id_parameter"), *others]
-    return f"{link}?" + "&".join(f"{name}={PROLIFIC.get(name, f'<{name}>')}" for name in names)
+    return f"{link}?" + "&".join(f"{name}={FILLED_IN.get(name, f'<{name}>')}" for name in names)
 
 
 def digest_of(study: Study, value: str) -> str:
@@ -132,6 +152,30 @@ def note_seen(study: Study, value: str) -> None:
     unused = RecruiterId.objects.filter(study=study, participant=None, has_withdrawn=False)
     if unused.count() < MAX_SEEN:
         _insert(study, value, timezone.now())
+
+
+def note_assignment(known: RecruiterId, recruited: Recruited) -> None:
+    """Remember with which assignment a worker came last: finished work is sent back with it.
+
+    A task given back and accepted again has another one, and leads to the same run.
+    """
+    if recruited.others != known.others:
+        RecruiterId.objects.filter(pk=known.pk, participant__isnull=False).update(
+            others=recruited.others
+        )
+
+
+def others_of(participant_id: int) -> dict[str, str]:
+    """What the recruiter told of a participant beside the id, and the id by its parameter's name.
+
+    One query. Empty for who came without an id.
+    """
+    known = (
+        RecruiterId.objects.select_related("study").filter(participant_id=participant_id).first()
+    )
+    if known is None:
+        return {}
+    return {**known.others, known.study.recruiting_setting("id_parameter"): known.value}
 
 
 def count_refused(study: Study, kind: str) -> None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from studyapp.models.study import RECRUITING_DEFAULTS
+from studyapp.enums import PersonalLinks, RecruitingSource
+from studyapp.models.study import RECRUITING_DEFAULTS, recruiting_value
 
 MAX_OTHER_PARAMETERS = 10
 MAX_REPEATS = 100
@@ -14,7 +15,11 @@ MAX_EXTRA_PLACES = 100
 #: A week, in minutes.
 MAX_RETURN_AFTER = 10_080
 #: Parameters of the study's link with a meaning of their own.
-TAKEN = frozenset({"run", "notice"})
+TAKEN = frozenset({"run", "notice", "link"})
+
+#: The names of MTurk's id, and of what a finished task is sent back with.
+MTURK_ID = "workerId"
+MTURK_NEEDS = ("assignmentId", "turkSubmitTo")
 
 _PARAMETER = re.compile(r"[A-Za-z0-9_]{1,40}")
 
@@ -35,14 +40,34 @@ def recruiting_problems(value: Any) -> list[str]:
 
 def _conflicts(value: dict[str, Any]) -> list[str]:
     """What is wrong with settings that are sound one by one."""
-    id_parameter = value.get("id_parameter", "")
-    others = value.get("other_parameters", [])
+    id_parameter = recruiting_value(value, "id_parameter")
+    others = recruiting_value(value, "other_parameters")
     problems = []
     if id_parameter in others:
         problems.append(f"recruiting.other_parameters: {id_parameter} is the id_parameter already")
-    if not id_parameter and (others or value.get("repeats", 1) > 1):
+    if not id_parameter and (others or recruiting_value(value, "repeats") > 1):
         problems.append(
             "recruiting.id_parameter: must be set where there are other_parameters or repeats"
+        )
+    if id_parameter and recruiting_value(value, "personal_links") == PersonalLinks.ONLY:
+        problems.append(
+            "recruiting.personal_links: must be also or off where links carry an id_parameter"
+        )
+    return problems + _mturk_conflicts(value)
+
+
+def _mturk_conflicts(value: dict[str, Any]) -> list[str]:
+    """What MTurk fills in has fixed names, and a run ends by sending two of them back."""
+    if recruiting_value(value, "source") != RecruitingSource.MTURK:
+        return []
+    problems = []
+    if recruiting_value(value, "id_parameter") != MTURK_ID:
+        problems.append(f"recruiting.id_parameter: must be {MTURK_ID} where the source is mturk")
+    if missing := [
+        name for name in MTURK_NEEDS if name not in recruiting_value(value, "other_parameters")
+    ]:
+        problems.append(
+            f"recruiting.other_parameters: must hold {', '.join(missing)} where the source is mturk"
         )
     return problems
 
@@ -64,7 +89,7 @@ def _is_whole(value: Any, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-_NAME = "up to 40 letters, digits and underscores, and not run or notice"
+_NAME = "up to 40 letters, digits and underscores, and not run, notice or link"
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id_parameter": (lambda v: v == "" or _is_parameter(v), f"empty or {_NAME}"),
     "other_parameters": (
@@ -83,4 +108,6 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: _is_whole(v, 0, MAX_RETURN_AFTER),
         f"a whole number from 0 to {MAX_RETURN_AFTER}",
     ),
+    "source": (lambda v: v in RecruitingSource.values, " or ".join(RecruitingSource.values)),
+    "personal_links": (lambda v: v in PersonalLinks.values, " or ".join(PersonalLinks.values)),
 }

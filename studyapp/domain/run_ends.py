@@ -8,7 +8,7 @@ and never the person, so that it says nothing of who withdraws later.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils import timezone
@@ -16,7 +16,7 @@ from django.utils import timezone
 from studyapp.domain import audit
 from studyapp.domain.seats import free_seat_in, mark_incomplete
 from studyapp.enums import AuditAction, EnrolmentState, TrialState
-from studyapp.errors import NoFreeSlot, StudyError
+from studyapp.errors import NoFreeSlot, StalePage, StudyError
 from studyapp.models import Enrolment, Study, Trial
 from studyapp.models.assignment import RUNNING
 
@@ -195,6 +195,22 @@ def _refuse_second_run(run: Enrolment, participant_code: str) -> None:
     others = Enrolment.objects.filter(participant_id=run.participant_id, state__in=RUNNING)
     if others.exists():
         raise StudyError(f"participant {participant_code!r}: has another run under way by now.")
+
+
+def end_by_rule(run: Enrolment, end: End, now: datetime) -> None:
+    """End a run by a rule of its sitting, in the transaction of the trial that brought it about.
+
+    The caller holds the run's lock. The row says when and why, as with a finished run; the audit
+    log has nothing of it, because nobody but the participant did anything. Raises StalePage where
+    the run is over already.
+    """
+    ended = Enrolment.objects.filter(pk=run.pk, state__in=end.allowed_from).update(
+        state=end.state, end_reason=end.reason, ended_at=now, ended_from=run.state
+    )
+    if not ended:
+        raise StalePage("Your place in this study has expired or the study is finished.")
+    run.ended_from = run.state
+    run.state, run.end_reason, run.ended_at = end.state, end.reason, now
 
 
 def extend_run(study: Study, participant_code: str, minutes: int) -> Enrolment:

@@ -5,25 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, urlsplit
 
+from studyapp.domain.return_addresses import asks_for_code, is_return_address
 from studyapp.models.study import SITTING_DEFAULTS
 
-#: Where the completion code goes in the return address.
-CODE_PLACE = "{code}"
 #: Never exported, like the completion code: who reads an export must not be able to use it.
-SECRET_SETTINGS = frozenset({"declined_code"})
-
-#: Where participants are usually sent back to.
-KNOWN_HOSTS = (
-    "prolific.com",
-    "prolific.co",
-    "mturk.com",
-    "sona-systems.com",
-    "sona-systems.net",
-    "cloudresearch.com",
-    "qualtrics.com",
-)
+SECRET_SETTINGS = frozenset({"declined_code", "screened_out_code", "failed_checks_code"})
+_RETURN_URLS = frozenset({"return_url", "screened_out_url", "failed_checks_url"})
 
 QUESTION_KINDS = ("choice", "scale", "text", "number")
 #: A scale stands in one line of a phone.
@@ -61,23 +49,17 @@ def sitting_problems(value: Any) -> list[str]:
 
 
 def shared_settings(sitting: dict[str, Any]) -> dict[str, Any]:
-    """What an export tells of the settings: all but the secret ones."""
-    return {name: value for name, value in sitting.items() if name not in SECRET_SETTINGS}
+    """What an export tells of the settings: all but the secret ones.
 
-
-def return_address(return_url: str, code: str) -> str:
-    """Where a participant goes at the end; empty without a return address."""
-    return return_url.replace(CODE_PLACE, quote(code, safe=""))
-
-
-def return_host(return_url: str) -> str:
-    """The host that participants are sent to."""
-    return urlsplit(return_url).hostname or ""
-
-
-def is_known_host(host: str) -> bool:
-    """Whether ``host`` belongs to a recruiting site that we know; others may be mistyped."""
-    return any(host == known or host.endswith(f".{known}") for known in KNOWN_HOSTS)
+    A return address without a place for a code may be a secret as a whole, as that of SONA is,
+    which grants credit.
+    """
+    return {
+        name: value
+        for name, value in sitting.items()
+        if name not in SECRET_SETTINGS
+        and (name not in _RETURN_URLS or not value or asks_for_code(value))
+    }
 
 
 def _questionnaire_problems(value: Any) -> list[str]:
@@ -178,32 +160,29 @@ def _is_code(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 60
 
 
-def _is_return_url(value: Any) -> bool:
-    """An https address whose only braces are those of the code, which is not in the host."""
-    if value == "":
-        return True
-    if not isinstance(value, str) or len(value) > 500 or CODE_PLACE not in value:
-        return False
-    if re.search(r"[\s{}\\<>\"]", value.replace(CODE_PLACE, "")) or not value.isascii():
-        return False
-    try:
-        parts = urlsplit(value)
-        has_odd_port = parts.port == 0
-    except ValueError:
-        return False
-    is_plain = "@" not in parts.netloc and "{" not in parts.netloc and bool(parts.hostname)
-    return parts.scheme == "https" and is_plain and not has_odd_port
+def _is_failures(value: Any) -> bool:
+    return value is None or _is_period(value)
 
 
+_CODE = "a text of at most 60 characters"
+_RETURN_URL = (
+    "an https address with {code}, {id} or {id:NAME} where the code or a recruiter's parameter goes"
+)
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "practice_tries": (_is_tries, f"a whole number from 1 to {MAX_TRIES}"),
     "break_every": (_is_period, "a whole number of main trials, 0 for no breaks"),
     "confidence": (lambda v: v in ("off", "optional", "required"), "off, optional or required"),
     "reason": (lambda v: v in ("off", "optional"), "off or optional"),
-    "return_url": (
-        _is_return_url,
-        f"an https address with {CODE_PLACE} where the completion code goes",
-    ),
-    "declined_code": (_is_code, "a text of at most 60 characters"),
+    "return_url": (is_return_address, _RETURN_URL),
+    "declined_code": (_is_code, _CODE),
     "allows_translation": (lambda v: isinstance(v, bool), "true or false"),
+    "practice_must_pass": (lambda v: isinstance(v, bool), "true or false"),
+    "attention_failures_allowed": (
+        _is_failures,
+        "a whole number of wrong answers, or null for no rule",
+    ),
+    "screened_out_code": (_is_code, _CODE),
+    "screened_out_url": (is_return_address, _RETURN_URL),
+    "failed_checks_code": (_is_code, _CODE),
+    "failed_checks_url": (is_return_address, _RETURN_URL),
 }

@@ -25,6 +25,15 @@ DEFAULT_TEXTS = {
     ),
     "completion": gettext_lazy("You have finished. Thank you for taking part."),
     "debriefing": "",
+    "screened_out": gettext_lazy(
+        "Thank you for your time. This study does not suit everybody, and it ends here for you. "
+        "The answers you gave are stored."
+    ),
+    "failed_checks": gettext_lazy(
+        "Thank you for your time. This study needs every claim and its evidence to be read with "
+        "care. Some of your answers did not fit what was shown, so it ends here for you. The "
+        "answers you gave are stored."
+    ),
     "declined": gettext_lazy("Nothing about you was stored. Thank you for your time."),
     "contact": "",
 }

@@ -20,6 +20,8 @@ from django.utils.translation import gettext_lazy as _
 from studyapp.compiled import CompiledRead, update_row
 from studyapp.domain.events import Draft, append_events, time_of_late
 from studyapp.domain.practice import next_practice
+from studyapp.domain.run_ends import end_by_rule
+from studyapp.domain.screening import end_after
 from studyapp.domain.sitting import Done, Plan, Step, done_of, plan_of
 from studyapp.domain.starting import (
     start_attention_trial,
@@ -268,7 +270,14 @@ def record_visibility(
 
 
 def _go_on_after(trial: Trial, now: datetime) -> Trial | None:
-    """Start what follows a trial just decided, unless the participant is to say when."""
+    """Start what follows a trial just decided, unless the participant is to say when.
+
+    Nothing follows where a rule of the sitting ends the run.
+    """
+    end = end_after(trial)
+    if end is not None:
+        end_by_rule(trial.enrolment, end, now)
+        return None
     if trial.kind == TrialKind.PRACTICE:
         return None
     enrolment = trial.enrolment

@@ -13,6 +13,7 @@ from studyapp.models.claim import Candidate, Claim, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
+from studyapp.models.links import PersonalLink
 from studyapp.models.prolific import ProlificLink, RecruiterCall, RecruiterSubmission
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
@@ -33,6 +34,7 @@ __all__ = [
     "LlmResponse",
     "Membership",
     "Participant",
+    "PersonalLink",
     "PlannedTrial",
     "PrecomputeJob",
     "ProlificLink",

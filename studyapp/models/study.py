@@ -27,6 +27,12 @@ SITTING_DEFAULTS: dict[str, Any] = {
     "return_url": "",
     "declined_code": "",
     "allows_translation": False,
+    "practice_must_pass": False,
+    "attention_failures_allowed": None,
+    "screened_out_code": "",
+    "screened_out_url": "",
+    "failed_checks_code": "",
+    "failed_checks_url": "",
 }
 
 #: How people come, where the study does not say otherwise: by a link that does not say who they
@@ -37,7 +43,29 @@ RECRUITING_DEFAULTS: dict[str, Any] = {
     "repeats": 1,
     "extra_places": 0,
     "return_after_minutes": 0,
+    "source": "plain",
+    "personal_links": "also",
 }
+#: What a recruiting site fills into the link, where the study does not say otherwise.
+SOURCE_DEFAULTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "prolific": {
+        "id_parameter": "PROLIFIC_PID",
+        "other_parameters": ["STUDY_ID", "SESSION_ID"],
+    },
+    "mturk": {
+        "id_parameter": "workerId",
+        "other_parameters": ["assignmentId", "hitId", "turkSubmitTo"],
+    },
+    "sona": {"id_parameter": "survey_code"},
+}
+
+
+def recruiting_value(recruiting: dict[str, Any], name: str) -> Any:
+    """One setting among stored ones: as stored, else the source's, else the default."""
+    source = recruiting.get("source", RECRUITING_DEFAULTS["source"])
+    defaults = RECRUITING_DEFAULTS | SOURCE_DEFAULTS[source]
+    return recruiting.get(name, defaults[name])
 
 
 class Study(models.Model):
@@ -106,8 +134,8 @@ class Study(models.Model):
         return self.sitting.get(name, SITTING_DEFAULTS[name])
 
     def recruiting_setting(self, name: str) -> Any:
-        """One setting of recruiting, by default that of ``RECRUITING_DEFAULTS``."""
-        return self.recruiting.get(name, RECRUITING_DEFAULTS[name])
+        """One setting of recruiting, by default its source's or that of ``RECRUITING_DEFAULTS``."""
+        return recruiting_value(self.recruiting, name)
 
     @property
     def is_draft(self) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from studyapp.domain.endings import WITH_A_WAY_BACK
 from studyapp.domain.join_forms import invite
 from studyapp.domain.places import places_of
-from studyapp.enums import EnrolmentState, Interface, RunKind, TrialKind
+from studyapp.enums import Interface, RunKind, TrialKind
 from studyapp.errors import StudyError
 from studyapp.models import Enrolment, Study, Trial
 from studyapp.participant_forms import QUESTION_PREFIX
@@ -81,7 +82,7 @@ def _play_run(
         page = visitor.submit(page, "questionnaire", **_answers(study, number, seed))
     token = page.url.rstrip("/").rsplit("/", 1)[-1]
     state = Enrolment.objects.filter(token=token).values_list("state", flat=True).first()
-    if state != EnrolmentState.COMPLETED:
+    if state not in WITH_A_WAY_BACK:
         raise StudyError(f"Participant {number} stopped after {n_trials} trials: {page.url}")
     return n_trials
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from studyapp.domain.assignment import has_withdrawn, move_to_free_slot, withdraw
 from studyapp.domain.events import clean_client_ms
 from studyapp.domain.markdown import as_html
+from studyapp.domain.personal_links import has_link
 from studyapp.domain.questionnaire import submit_questionnaire
 from studyapp.domain.trials import (
     find_run,
@@ -29,19 +30,19 @@ from studyapp.errors import BadAnswer, BadAnswers, BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, QuestionnaireAnswer, Study, Trial, VerificationAnswer
 from studyapp.participant_forms import read_decision, read_questionnaire, read_reveal, read_texts
 from studyapp.views.htmx import Region, fragment, is_htmx, region_or_page
+from studyapp.views.participant_ending import allow_its_form, needs_whole_page
 from studyapp.views.participant_guard import PAGE, participant_view
 from studyapp.views.participant_join import cookie_name, cookie_path
 from studyapp.views.participant_language import speak
 from studyapp.views.participant_sitting import example_values, questionnaire_region
 from studyapp.views.participant_state import (
     NOTICES,
-    returns_by_itself,
     reveal_values,
     run_region,
     run_url,
     run_values,
     trial_region,
-    what_stays_of_an_id,
+    what_stays_of_a_person,
     withdrawn_region,
 )
 from studyapp.views.participant_values import way_back_values
@@ -58,7 +59,7 @@ def run(request: HttpRequest, study_code: str, token: str) -> HttpResponse:
     if enrolment is None:
         return _gone(request, study_code, token)
     region = run_region(enrolment, request.GET.get("notice", ""))
-    return region_or_page(request, region, PAGE)
+    return allow_its_form(region_or_page(request, region, PAGE), region)
 
 
 @participant_view("GET", "HEAD", "POST")
@@ -212,7 +213,7 @@ def withdraw_run(request: HttpRequest, study_code: str, token: str) -> HttpRespo
 
 
 def _what_goes(enrolment: Enrolment) -> dict[str, Any]:
-    """What a withdrawal deletes of all runs of the person: two queries."""
+    """What a withdrawal deletes of all runs of the person: three queries."""
     runs = Enrolment.objects.filter(participant_id=enrolment.participant_id)
     done = Q(trials__state=TrialState.COMPLETED)
     practised = Q(trials__kind=TrialKind.PRACTICE)
@@ -225,7 +226,9 @@ def _what_goes(enrolment: Enrolment) -> dict[str, Any]:
     return numbers | {
         "has_practised": bool(numbers["n_practised"]),
         "has_questionnaire": QuestionnaireAnswer.objects.filter(enrolment__in=runs).exists(),
-        "what_stays_of_an_id": what_stays_of_an_id(enrolment.slot.study),
+        "what_stays_of_an_id": what_stays_of_a_person(
+            enrolment.slot.study, has_link=has_link(enrolment.participant_id)
+        ),
     }
 
 
@@ -274,8 +277,7 @@ def _current_state(
     if not is_htmx(request):
         return _to_run(study_code, token, notice)
     enrolment = _run(study_code, token)
-    if returns_by_itself(enrolment):
-        # Only a whole page can send the browser on after a while.
+    if needs_whole_page(enrolment):
         response = HttpResponse(status=200)
         response.headers["HX-Redirect"] = _to_run(study_code, token).headers["Location"]
         return response

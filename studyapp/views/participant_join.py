@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import join
 from studyapp.domain.join_forms import issue_join_form, read_join_form
 from studyapp.domain.markdown import as_html
+from studyapp.domain.mturk import PREVIEW
+from studyapp.domain.personal_links import (
+    LINK_PARAMETER,
+    note_opened,
+    run_of_link,
+    takes_personal_links_only,
+    usable_link,
+)
 from studyapp.domain.recruiting import (
     Recruited,
     count_refused,
     find_id,
+    is_mturk,
     link_query,
+    note_assignment,
     note_seen,
     read_recruited,
     recruits_by_id,
@@ -35,8 +47,6 @@ from studyapp.views.participant_state import withdrawn_region
 from studyapp.views.participant_values import run_url, study_values
 
 COOKIE_SECONDS = 30 * 24 * 3600
-#: What a recruiter sends while somebody only looks at the task.
-PREVIEW = ("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE")
 
 NOT_OPEN = {
     StudyState.DRAFT: _("This study has not opened yet. Come back later."),
@@ -51,14 +61,19 @@ NOT_OPEN = {
 
 @participant_view("GET", "HEAD")
 def welcome(request: HttpRequest, study_code: str) -> HttpResponse:
-    """The welcome and the consent form; leads a known browser or recruiter id back to its run.
+    """The welcome and the consent form; leads a known browser, id or link back to its run.
 
-    Stores nothing but when a recruiter id came first, and how often one could not be used.
+    Stores nothing but when an id or a personal link came first, how often one could not be used,
+    and what a recruiter sends along with an id that is known.
     """
     study = _study(study_code)
+    if link := request.GET.get(LINK_PARAMETER, "").strip():
+        return _welcome_by_link(request, study, link)
     invitation = _invitation_of(request)
     if recruits_by_id(study) and invitation is None:
         return _welcome_by_id(request, study)
+    if takes_personal_links_only(study) and invitation is None:
+        return _turn_away(request, study, RefusedIdKind.NO_LINK)
     form = issue_join_form(study, invitation)
     known = _run_of_cookie(request, study)
     if known is not None and (
@@ -77,12 +92,14 @@ def _welcome_by_id(request: HttpRequest, study: Study) -> HttpResponse:
     try:
         recruited = read_recruited(study, request.GET)
     except BadRecruiterId as error:
-        return _refuse_id(request, study, error.kind)
+        return _turn_away(request, study, error.kind)
     known = find_id(study, recruited.value)
     try:
         standing = standing_run(study, known) if known else None
     except AlreadyWithdrawn:
         return region_or_page(request, withdrawn_region(study), PAGE)
+    if known is not None and is_mturk(study) and _is_opened(request):
+        note_assignment(known, recruited)
     if standing is not None:
         return HttpResponseRedirect(run_url(study.code, standing.token))
     _refuse_unless_open(study)
@@ -92,8 +109,31 @@ def _welcome_by_id(request: HttpRequest, study: Study) -> HttpResponse:
     return region_or_page(request, _consent(study, form, request, recruited=recruited), PAGE)
 
 
-def _refuse_id(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
-    known = _run_of_cookie(request, study) if kind == RefusedIdKind.MISSING else None
+def _welcome_by_link(request: HttpRequest, study: Study, token: str) -> HttpResponse:
+    """The same for a person with a link of their own."""
+    try:
+        link = usable_link(study, token)
+    except AlreadyWithdrawn:
+        return region_or_page(request, withdrawn_region(study, has_link=True), PAGE)
+    except BadLink:
+        return _turn_away(request, study, RefusedIdKind.BAD_LINK)
+    standing = run_of_link(link)
+    if standing is not None:
+        return HttpResponseRedirect(run_url(study.code, standing.token))
+    _refuse_unless_open(study)
+    if link.first_seen is None and _is_opened(request):
+        note_opened(link, timezone.now())
+    form = issue_join_form(study, None, link=token)
+    return region_or_page(request, _consent(study, form, request, link=token), PAGE)
+
+
+#: Links that say nothing of who comes: a browser that has a run is led back to it.
+_NAMELESS = (RefusedIdKind.MISSING, RefusedIdKind.NO_LINK)
+
+
+def _turn_away(request: HttpRequest, study: Study, kind: str) -> HttpResponse:
+    """Say what is wrong with a link, and count it; nothing else is stored."""
+    known = _run_of_cookie(request, study) if kind in _NAMELESS else None
     if known is not None:
         return HttpResponseRedirect(run_url(study.code, known.token))
     _refuse_unless_open(study)
@@ -125,6 +165,7 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
             signed,
             request,
             recruited=form.recruited,
+            link=form.link,
             message=gettext("To take part, tick the box that says you agree. Nothing was stored."),
             status=422,
         )
@@ -132,7 +173,8 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
     try:
         enrolment = join(study.code, form)
     except AlreadyWithdrawn:
-        return region_or_page(request, withdrawn_region(study), PAGE)
+        region = withdrawn_region(study, has_link=form.link is not None)
+        return region_or_page(request, region, PAGE)
     except BadRecruiterId as error:
         return region_or_page(request, refused_id_region(study, error.kind), PAGE)
     except NothingLeft as error:
@@ -207,12 +249,17 @@ def _query_of(request: HttpRequest) -> str:
     return f"?{query}" if query else ""
 
 
+def _link_query(link: str | None) -> str:
+    return f"?{urlencode({LINK_PARAMETER: link})}" if link else ""
+
+
 def _consent(
     study: Study,
     form: str,
     request: HttpRequest,
     *,
     recruited: Recruited | None = None,
+    link: str | None = None,
     message: str = "",
     status: int = 200,
 ) -> Region:
@@ -222,7 +269,8 @@ def _consent(
         "welcome": as_html(texts["welcome"], below=1),
         "consent": as_html(texts["consent"]),
         "is_preview": _is_preview(request),
-        "query": link_query(study, recruited) if recruited else "",
+        # Who declines and changes their mind must still be known.
+        "query": link_query(study, recruited) if recruited else _link_query(link),
         "message": message,
     }
     return Region("participant/_consent.html", context, status)

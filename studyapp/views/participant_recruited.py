@@ -26,11 +26,34 @@ _WHAT_IS_WRONG: dict[str, Promise] = {
         "The participant id in your link has more than {limit} characters, which no real one has."
     ),
     RefusedIdKind.UNREADABLE: gettext_lazy("The participant id in your link cannot be read."),
+    RefusedIdKind.INCOMPLETE: gettext_lazy(
+        "Your link lacks a part that the site where you found this study puts into it. Without it "
+        "your work could not be sent back there."
+    ),
+    RefusedIdKind.NO_LINK: gettext_lazy(
+        "In this study everybody has a link of their own, and this is none of them."
+    ),
+    RefusedIdKind.BAD_LINK: gettext_lazy(
+        "This link is not one of the study, or it was replaced by a new one."
+    ),
 }
+#: What is wrong with the link of somebody whom the researchers wrote to.
+_PERSONAL = (RefusedIdKind.NO_LINK, RefusedIdKind.BAD_LINK)
 
 
 def refused_id_region(study: Study, kind: str) -> Region:
-    """What somebody reads whose link has no id that can be used."""
+    """What somebody reads whose link does not say who comes."""
+    if kind in _PERSONAL:
+        return message_region(
+            _("This study needs your own link"),
+            str(_WHAT_IS_WRONG[kind]),
+            _(
+                "Open the whole link that the researchers sent you; a part of it may have been "
+                "left out. If it does not work, ask them for a new one."
+            ),
+            status=400,
+            **study_values(study),
+        )
     return message_region(
         _("Your link is not complete"),
         str(_WHAT_IS_WRONG[kind]).replace("{limit}", str(MAX_ID)),

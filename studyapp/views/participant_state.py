@@ -9,18 +9,20 @@ from django.conf import settings
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 
+from studyapp.domain.endings import EARLY_ENDS
 from studyapp.domain.languages import interface_language
 from studyapp.domain.markdown import as_html
+from studyapp.domain.personal_links import takes_personal_links_only
 from studyapp.domain.queries import shown_sentences
 from studyapp.domain.recruiting import recruits_by_id
-from studyapp.domain.sitting import Stage, place_of, plan_of, stage_of
-from studyapp.domain.sitting_settings import return_address, return_host
+from studyapp.domain.sitting import Stage, place_of, stage_of
 from studyapp.domain.trials import open_trial_of
 from studyapp.enums import EnrolmentState, StudyState, TrialKind
 from studyapp.models import Enrolment, Study, Trial
 from studyapp.models.assignment import RUNNING
 from studyapp.protocols.verification import CONFIDENCE_SCALE, MAX_REASON
 from studyapp.views.htmx import Region
+from studyapp.views.participant_ending import ended_early_region, finished_region
 from studyapp.views.participant_guard import message_region
 from studyapp.views.participant_language import (
     decision_labels,
@@ -44,21 +46,11 @@ from studyapp.views.participant_values import (
     way_back_values,
 )
 
-#: How long the last page stays before it leads back by itself, not counting the time to read it:
-#: time enough to find the link that keeps it (WCAG 2.2.1).
-RETURN_SECONDS = 20
 #: The notice that keeps the last page.
 STAY = "stay"
-#: A careful reader's.
-WORDS_A_SECOND = 3
 
-#: Ends of a run that its participant did not bring about.
-ENDED_BY_RESEARCHERS = (
-    EnrolmentState.PAID_PARTIAL,
-    EnrolmentState.SCREENED_OUT,
-    EnrolmentState.FAILED_CHECKS,
-    EnrolmentState.REJECTED,
-)
+#: Ends of a run that a researcher brought about.
+ENDED_BY_RESEARCHERS = (EnrolmentState.PAID_PARTIAL, EnrolmentState.REJECTED)
 
 NOTHING_GIVEN: Mapping[str, str] = {}
 
@@ -67,7 +59,9 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
     """The true current state of a run."""
     study = enrolment.slot.study
     if enrolment.state == EnrolmentState.COMPLETED:
-        return _finished(enrolment, stays=notice == STAY)
+        return finished_region(enrolment, stays=notice == STAY)
+    if enrolment.state in EARLY_ENDS:
+        return ended_early_region(enrolment, stays=notice == STAY)
     if enrolment.state == EnrolmentState.TIMED_OUT and enrolment.started_at is not None:
         return message_region(
             _("Your place in this study has expired"),
@@ -255,38 +249,13 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
     return Region("participant/_ready.html", context)
 
 
-def returns_by_itself(enrolment: Enrolment) -> bool:
-    """Whether the run is complete and its page leads back to where the participant came from."""
-    is_complete = enrolment.state == EnrolmentState.COMPLETED
-    return is_complete and bool(enrolment.slot.study.sitting_setting("return_url"))
-
-
-def _finished(enrolment: Enrolment, *, stays: bool = False) -> Region:
-    study = enrolment.slot.study
-    context = run_values(enrolment) | {
-        "completion": as_html(study.texts.get("completion", ""), below=1),
-        "debriefing": as_html(study.texts.get("debriefing", "")),
-        "completion_code": study.completion_code,
-        "n_trials": plan_of(enrolment.slot).n_trials,
-        "stays": stays,
-        **_return_values(study),
-    }
-    return Region("participant/_finished.html", context)
-
-
-def _return_values(study: Study) -> dict[str, Any]:
-    """Where the page leads in the end, and after how many seconds: time enough to read it."""
-    return_url = study.sitting_setting("return_url")
-    n_words = sum(len(study.texts.get(name, "").split()) for name in ("completion", "debriefing"))
-    return {
-        "return_to": return_address(return_url, study.completion_code),
-        "return_host": return_host(return_url),
-        "return_seconds": RETURN_SECONDS + n_words // WORDS_A_SECOND,
-    }
-
-
-def what_stays_of_an_id(study: Study) -> str:
-    """What a withdrawal leaves of a recruiter id, where the study has them; else empty."""
+def what_stays_of_a_person(study: Study, *, has_link: bool = False) -> str:
+    """What a withdrawal leaves of a personal link or a recruiter id, where there is one."""
+    if has_link or takes_personal_links_only(study):
+        return _(
+            "Your name is deleted with it. A checksum of your link stays, from which neither can "
+            "be read, so that the link does not start another run."
+        )
     if not recruits_by_id(study):
         return ""
     return _(
@@ -308,12 +277,12 @@ def _what_is_deleted(study: Study | None) -> str:
     )
 
 
-def withdrawn_region(study: Study | None) -> Region:
+def withdrawn_region(study: Study | None, *, has_link: bool = False) -> Region:
     """What an old address says after a withdrawal."""
     return message_region(
         _("You have withdrawn from this study"),
         _what_is_deleted(study),
-        *filter(None, [study and what_stays_of_an_id(study)]),
+        *filter(None, [study and what_stays_of_a_person(study, has_link=has_link)]),
         _("You can close this page. Thank you for your time."),
         status=410,
         **(study_values(study) if study else page_language(settings.LANGUAGE_CODE)),

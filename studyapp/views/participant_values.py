@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.markdown import as_html
+from studyapp.domain.personal_links import takes_personal_links_only
 from studyapp.domain.recruiting import recruits_by_id
 from studyapp.models import Enrolment, Study
 from studyapp.views.participant_language import page_language, speak, speak_to
@@ -40,8 +41,11 @@ def run_url(study_code: str, token: str) -> SafeString:
 
 
 def link_leads_back(enrolment: Enrolment) -> bool:
-    """Whether the link that was given out leads back to the run in any browser: by its id."""
-    return recruits_by_id(enrolment.slot.study) and not enrolment.invitation
+    """Whether the link that was given out leads back to the run in any browser: by its id, or
+    because it is the person's own."""
+    study = enrolment.slot.study
+    names_people = recruits_by_id(study) or takes_personal_links_only(study)
+    return names_people and not enrolment.invitation
 
 
 def way_back_values(enrolment: Enrolment) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Sum
 from django.utils import timezone
 
+from studyapp.domain.personal_links import takes_personal_links_only
 from studyapp.domain.queries import RunCounts, run_counts_of
 from studyapp.domain.recruiting import recruits_by_id, study_link
 from studyapp.enums import EnrolmentState, RunKind, StudyState
@@ -121,6 +122,11 @@ def _link_note(study: Study, people: People) -> str:
     free = people.n_seats - people.n_taken
     if free <= 0:
         return "Every place is taken. Add a cycle to the schedule to let more people in."
+    if takes_personal_links_only(study):
+        return (
+            "It opens nothing by itself: everybody needs a link of their own, made on the page "
+            "Recruiting."
+        )
     same = "" if recruits_by_id(study) else "Everybody gets the same link; "
     takes = "the consent form takes the next free slot."
     return f"{counted(free, 'place')} free. {same}{takes if same else takes.capitalize()}"

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from studyapp.domain.recruiting import PROLIFIC, arrivals_of, recruits_by_id
-from studyapp.enums import RefusedIdKind
+from studyapp.enums import RecruitingSource, RefusedIdKind
 from studyapp.models import Study
 from studyapp.views.researcher_words import ago, listed, number
 
@@ -15,6 +15,11 @@ def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
     """For the card: how ids work here, and what became of the links. Empty without ids."""
     if not recruits_by_id(study):
         return {}
+    return {"id_note": id_note(study), **arrivals_content(study, now)}
+
+
+def arrivals_content(study: Study, now: datetime) -> dict[str, Any]:
+    """What became of the links: who stopped at consent, and what was turned away. Two queries."""
     arrivals = arrivals_of(study)
     refused = [
         f"{number(arrivals.refused[kind])} {kind.label}"
@@ -22,7 +27,6 @@ def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
         if arrivals.refused.get(kind)
     ]
     return {
-        "id_note": _id_note(study),
         "stopped": number(arrivals.n_stopped),
         "last_stopped": ago(arrivals.last_stopped, now) if arrivals.last_stopped else "",
         "n_refused": number(sum(arrivals.refused.values())),
@@ -30,10 +34,23 @@ def recruiting_content(study: Study, now: datetime) -> dict[str, Any]:
     }
 
 
-def _id_note(study: Study) -> str:
+_FILLERS = {
+    RecruitingSource.PROLIFIC.value: "Prolific fills it in.",
+    RecruitingSource.MTURK.value: "Mechanical Turk adds it, and what it needs besides.",
+    RecruitingSource.SONA.value: "SONA fills it in.",
+}
+
+
+def id_note(study: Study) -> str:
+    """How people are told apart by the study's link; empty where they are not."""
+    if not recruits_by_id(study):
+        return ""
     name = study.recruiting_setting("id_parameter")
     repeats = study.recruiting_setting("repeats")
-    filler = "Prolific fills it in." if name in PROLIFIC else "Your recruiter has to fill it in."
+    source = study.recruiting_setting("source")
+    filler = _FILLERS.get(source) or (
+        _FILLERS["prolific"] if name in PROLIFIC else "Your recruiter has to fill it in."
+    )
     runs = (
         "The same id leads to the same run, in any browser."
         if repeats == 1

@@ -7,11 +7,16 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from studyapp.domain.changing import change_draft
-from studyapp.domain.sitting_settings import (
+from studyapp.domain.endings import EARLY_ENDS, code_for, return_setting
+from studyapp.domain.recruiting import is_mturk
+from studyapp.domain.return_addresses import (
+    asked_parameters,
+    asks_for_code,
+    filled_address,
     is_known_host,
-    return_address,
     return_host,
 )
+from studyapp.enums import EnrolmentState
 from studyapp.models import Study
 from studyapp.setup_forms_analysis import AnalysisForm
 from studyapp.setup_forms_questionnaire import (
@@ -22,8 +27,10 @@ from studyapp.setup_forms_questionnaire import (
     rows_of,
     rows_posted,
 )
-from studyapp.setup_forms_sitting import EndingForm, RecruitingForm, SittingForm
+from studyapp.setup_forms_recruiting import EndingForm, RecruitingForm
+from studyapp.setup_forms_sitting import SittingForm
 from studyapp.views.researcher_setup_pages import saved, setup_page, setup_view
+from studyapp.views.researcher_words import listed
 
 #: Stands in for a completion code that is made at the opening.
 SAMPLE_CODE = "SAMPLE-CODE"
@@ -42,23 +49,22 @@ def sitting(request: HttpRequest, study: Study) -> HttpResponse:
 @setup_view("GET", "HEAD", "POST")
 def ending(request: HttpRequest, study: Study) -> HttpResponse:
     """Codes and the return address, with a link that tries it."""
-    initial = {
-        "completion_code": study.completion_code,
-        "return_url": study.sitting_setting("return_url"),
-        "declined_code": study.sitting_setting("declined_code"),
-    }
-    form = EndingForm(request.POST or None, initial=initial)
+    form = EndingForm(request.POST or None, initial=EndingForm.initial_of(study))
     if request.method == "POST" and form.is_valid():
         change_draft(study, form.changes())
         return saved(request, study, "ending", "Codes and return address are saved.")
-    context = {"form": form, **_return_link(study)}
+    context = {
+        "form": form,
+        "return_links": _return_links(study),
+        "is_mturk": is_mturk(study),
+    }
     return setup_page(request, study, "ending", context, status=_status(request))
 
 
 @setup_view("GET", "HEAD", "POST")
 def recruiting(request: HttpRequest, study: Study) -> HttpResponse:
     """How a recruiting site says who comes, and how often."""
-    form = RecruitingForm(request.POST or None, initial=RecruitingForm.initial_of(study))
+    form = RecruitingForm(study, request.POST or None)
     if request.method == "POST" and form.is_valid():
         change_draft(study, form.changes())
         return saved(request, study, "recruiting", "The settings of recruiting are saved.")
@@ -124,16 +130,45 @@ def _row(row: QuestionRow, number: int, n_rows: int) -> dict[str, Any]:
     }
 
 
-def _return_link(study: Study) -> dict[str, Any]:
-    """The exact address that participants are sent to, from what is stored."""
-    return_url = study.sitting_setting("return_url")
-    host = return_host(return_url)
+def _return_links(study: Study) -> list[dict[str, Any]]:
+    """The exact addresses that participants are sent to, from what is stored.
+
+    Nobody is sent to an address that asks for a code where there is none.
+    """
+    if is_mturk(study):
+        return []
+    ends = (EnrolmentState.COMPLETED, *EARLY_ENDS)
+    links = [(state, return_setting(study, state), code_for(study, state)) for state in ends]
+    return [
+        _return_link(study, state, address, code)
+        for state, address, code in links
+        if address and (code or state == EnrolmentState.COMPLETED or not asks_for_code(address))
+    ]
+
+
+def _return_link(study: Study, state: str, address: str, code: str) -> dict[str, Any]:
+    id_parameter = study.recruiting_setting("id_parameter")
+    names = asked_parameters(address, id_parameter)
+    samples = {name: f"SAMPLE-{name or 'id'}" for name in names}
+    is_sampled = asks_for_code(address) and not code
+    host = return_host(address)
     return {
-        "test_address": return_address(return_url, study.completion_code or SAMPLE_CODE),
-        "test_host": host,
+        "who": _WHO[EnrolmentState(state)],
+        "address": filled_address(address, code or SAMPLE_CODE, samples, id_parameter),
+        "host": host,
         "is_known_host": is_known_host(host),
-        "is_sample": not study.completion_code,
+        "sampled": listed(
+            (["the code that is made at the opening"] if is_sampled else [])
+            + [f"each person's {name or 'id'}" for name in names]
+        ),
     }
+
+
+_WHO = {
+    EnrolmentState.COMPLETED: "Finished",
+    EnrolmentState.SCREENED_OUT: "Screened out",
+    EnrolmentState.FAILED_CHECKS: "Failed the checks",
+}
 
 
 def _status(request: HttpRequest) -> int:

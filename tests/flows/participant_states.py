@@ -16,7 +16,7 @@ from studyapp.domain import lifecycle
 from studyapp.domain.assignment import join, withdraw
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.recruiting import Recruited
-from studyapp.domain.run_ends import return_run
+from studyapp.domain.run_ends import fail_checks_of_run, return_run
 from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
 from studyapp.enums import EnrolmentState, Interface, StudyState
 from studyapp.models import Candidate, Claim, Enrolment, Ranking, Study, Trial
@@ -153,6 +153,16 @@ def not_open_yet(me: Visit) -> None:
 @state
 def link_without_an_id(me: Visit) -> None:
     _open_welcome(me, _open(recruiting={"id_parameter": "PROLIFIC_PID"}))
+
+
+@state
+def link_that_is_not_one_s_own(me: Visit) -> None:
+    _open_welcome(me, _open(recruiting={"personal_links": "only"}))
+
+
+@state
+def link_that_cannot_be_sent_back(me: Visit) -> None:
+    _open_welcome(me, _open(recruiting={"source": "mturk"}), "?workerId=A1B2")
 
 
 @state
@@ -332,6 +342,37 @@ def finished_and_leading_back(me: Visit) -> None:
     sitting = {"return_url": "https://recruiter.example/done?cc={code}"}
     enrolment, trial = factories.started(_open(sitting=sitting))
     _decide_all(enrolment, trial)
+    me.open_run(enrolment)
+
+
+@state
+def finished_and_sent_back(me: Visit) -> None:
+    study = _open(recruiting={"source": "mturk"})
+    others = {"assignmentId": "3ABC", "turkSubmitTo": "https://workersandbox.mturk.com"}
+    enrolment = join(study.code, JoinForm("first", recruited=Recruited("A1B2", others)))
+    _decide_all(enrolment, start_next_trial(enrolment.token))
+    me.open_run(enrolment)
+
+
+@state
+def screened_out(me: Visit) -> None:
+    sitting = {"practice_must_pass": True, "practice_tries": 1}
+    enrolment, trial = factories.started(_open(n_practice=1, sitting=sitting))
+    wrong = {"decision": "cant_decide", "confidence": "", "reason": ""}
+    record_decision(enrolment.token, trial.code, wrong, n_steps=trial.n_steps)
+    me.open_run(enrolment)
+    expect(me.page.get_by_role("heading", name="The study ends here for you")).to_be_visible()
+
+
+@state
+def failed_checks_and_leading_back(me: Visit) -> None:
+    sitting = {
+        "failed_checks_code": "C0FF-33",
+        "return_url": "https://recruiter.example/done?cc={code}",
+    }
+    study = _open(sitting=sitting)
+    enrolment, _ = factories.started(study)
+    fail_checks_of_run(study, enrolment.participant.code)
     me.open_run(enrolment)
 
 

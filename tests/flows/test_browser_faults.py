@@ -600,6 +600,42 @@ def test_r119_in_a_frame_of_another_site_without_cookies_a_sitting_works(
     said_and_stored_agree(Enrolment.objects.get(), said)
 
 
+def test_r119_in_the_frame_of_mechanical_turk_finished_work_is_sent_back(
+    visit: Callable[..., Visit],
+) -> None:
+    """The last page was a dead end in the recruiter's frame, or its form was blocked."""
+    study = factories.open_study(2, recruiting={"source": "mturk"}, completion_code="C-1")
+    me = visit()
+    sent: list[tuple[str, str | None]] = []
+
+    def receive(route: Any) -> None:
+        sent.append((route.request.url, route.request.post_data))
+        route.fulfill(body="<p>Thank you for your work.</p>", content_type="text/html")
+
+    me.context.route("https://workersandbox.mturk.com/**", receive)
+    arrival = "?assignmentId=3ABC&hitId=3H&workerId=A1B2&turkSubmitTo="
+    address = f"{me.server}/p/{study.code}/{arrival}https%3A%2F%2Fworkersandbox.mturk.com"
+    with framing_site(address) as outer:
+        me.page.goto(outer)
+        frame = me.page.frame_locator("iframe")
+        frame.get_by_label("I agree to take part").check()
+        frame.get_by_role("button", name="Take part").click()
+        frame.get_by_role("button", name="Begin").click()
+        for number in (1, 2):
+            expect(frame.get_by_text(f"Trial {number} of 2")).to_be_visible()
+            frame.get_by_role("radio", name="Refuted").check()
+            frame.get_by_role("button", name="Confirm").click()
+        button = frame.get_by_role("button", name="Send to Mechanical Turk")
+        expect(button).to_be_visible()
+        assert sent == []
+        button.click()
+        expect(frame.get_by_text("Thank you for your work.")).to_be_visible()
+    assert sent == [
+        ("https://workersandbox.mturk.com/mturk/externalSubmit", "assignmentId=3ABC&code=C-1")
+    ]
+    assert me.complaints == []
+
+
 def test_r125_the_focus_is_never_lost_while_tries_go_on(incremental: tuple[Visit, Trial]) -> None:
     """After a press the focus fell back to the top of the page."""
     me, _ = incremental

@@ -24,8 +24,10 @@ from django.utils import timezone
 from studyapp.access import rights, studies_for, study_or_404
 from studyapp.domain import invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
+from studyapp.domain.link_lists import make_links
+from studyapp.domain.link_names import NewLink
 from studyapp.domain.results_report import folder_of
-from studyapp.enums import CallKind, JobState, ResultsKind, Role, StudyState, TrialKind
+from studyapp.enums import CallKind, JobState, ResultsKind, Role, RunKind, StudyState, TrialKind
 from studyapp.models import (
     AuditEntry,
     Enrolment,
@@ -81,6 +83,12 @@ RULES: dict[str, dict[str, str]] = {
     "prolific-test": {"POST": EDITOR},
     "prolific-sync": {"POST": EDITOR},
     "prolific-call-retry": {"POST": EDITOR},
+    "study-recruiting": {"GET": EDITOR},
+    "links-make": {"POST": EDITOR},
+    "links-csv": {"GET": EDITOR},
+    "pilot-link": {"POST": EDITOR},
+    "link-revoke": {"POST": EDITOR},
+    "link-renew": {"POST": EDITOR},
     "study-log": {"GET": VIEWER},
     "study-consent": {"GET": VIEWER},
     "study-schedule": {"GET": VIEWER},
@@ -171,6 +179,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
         study=study, digest="0", value="w1", participant=run.participant, first_seen=timezone.now()
     )
     refused_call(study, factories.joined(study))
+    make_links(study, [NewLink(1, "Bo", RunKind.REAL)])
     with being_a_draft(study):
         uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
     results_jobs.build(study, ResultsKind.REPORT, False)
@@ -243,6 +252,8 @@ def address(name: str, study: Study) -> str:
         arguments.append(1)
     if name == "invitation-revoke":
         arguments.append(_id_of(study.invitations))
+    if name in ("link-revoke", "link-renew"):
+        arguments.append(_id_of(study.personal_links))
     if name in ("setup-condition", "setup-condition-move", "setup-condition-remove"):
         arguments.append(_id_of(study.conditions))
     if name == "setup-condition-new":
@@ -352,6 +363,7 @@ def what_there_is(study: Study) -> Any:
             study.claims,
             study.slots,
             study.invitations,
+            study.personal_links,
         )
     ]
     jobs = list(ResultsJob.objects.order_by("pk").values())

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from studyapp.domain.changing import change_draft
 from studyapp.domain.configuration import create_study
 from studyapp.domain.recruiting_settings import recruiting_problems
 from studyapp.errors import StudyError
@@ -26,7 +27,7 @@ def test_sound_settings_have_no_problem(value: dict[str, Any]) -> None:
     assert recruiting_problems(value) == []
 
 
-NAME = "up to 40 letters, digits and underscores, and not run or notice"
+NAME = "up to 40 letters, digits and underscores, and not run, notice or link"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,22 @@ NAME = "up to 40 letters, digits and underscores, and not run or notice"
             )
             for wrong in (-1, 10_081, 1.5, "2", True, None)
         ),
+        *(
+            ({"source": wrong}, "recruiting.source: must be plain or prolific or mturk or sona")
+            for wrong in ("MTurk", None, ["sona"], 1)
+        ),
+        *(
+            ({"personal_links": wrong}, "recruiting.personal_links: must be also or only or off")
+            for wrong in (True, None, "yes")
+        ),
+        (
+            {"personal_links": "only", "source": "sona"},
+            "recruiting.personal_links: must be also or off where links carry an id_parameter",
+        ),
+        (
+            {"source": "mturk", "other_parameters": ["assignmentId"]},
+            "recruiting.other_parameters: must hold turkSubmitTo where the source is mturk",
+        ),
         (
             {"id_parameter": "id", "other_parameters": ["id"]},
             "recruiting.other_parameters: id is the id_parameter already",
@@ -85,6 +102,26 @@ NAME = "up to 40 letters, digits and underscores, and not run or notice"
 )
 def test_a_wrong_setting_is_named(value: Any, problem: str) -> None:
     assert recruiting_problems(value) == [problem]
+
+
+def test_a_source_sets_what_the_study_does_not():
+    study = Study(recruiting={"source": "mturk"})
+    assert study.recruiting_setting("id_parameter") == "workerId"
+    assert study.recruiting_setting("other_parameters") == ["assignmentId", "hitId", "turkSubmitTo"]
+    study.recruiting = {"source": "sona", "id_parameter": "id"}
+    assert study.recruiting_setting("id_parameter") == "id"
+    assert study.recruiting_setting("other_parameters") == []
+
+
+def test_a_change_is_checked_with_what_is_stored(db: None) -> None:
+    study = create_study("s", configuration={"recruiting": {"source": "mturk"}})
+    change_draft(study, {"recruiting": {"repeats": 2}})
+    assert study.recruiting == {"source": "mturk", "repeats": 2}
+    with pytest.raises(StudyError, match="must be workerId where the source is mturk"):
+        change_draft(study, {"recruiting": {"id_parameter": "id"}})
+    with pytest.raises(StudyError, match="must be set where there are other_parameters or repeats"):
+        change_draft(study, {"recruiting": {"source": "plain"}})
+    assert Study.objects.get().recruiting == {"source": "mturk", "repeats": 2}
 
 
 def test_a_file_with_a_wrong_setting_makes_no_study(db: None) -> None:

@@ -194,6 +194,16 @@ def test_an_oracle_needs_one_try_and_passes_every_check(live_server):
 
 
 @pytest.mark.usefixtures("committed_db")
+def test_a_simulated_run_may_end_early_by_a_rule(live_server):
+    rules = {"practice_must_pass": True, "practice_tries": 1, "attention_failures_allowed": 0}
+    study = factories.sitting_study(n_practice=1, n_attention=3, sitting=rules, n_replications=2)
+    simulate(study, participants=4, policy="noisy", seed=3, base_url=live_server.url)
+    states = list(Enrolment.objects.order_by("pk").values_list("state", flat=True))
+    assert states.count("completed") in range(1, 4)
+    assert set(states) <= {"completed", "screened_out", "failed_checks"}
+
+
+@pytest.mark.usefixtures("committed_db")
 def test_a_study_that_pauses_in_the_middle_stops_the_simulation(live_server):
     study = sitting_study()
 

@@ -13,7 +13,8 @@ from studyapp.domain import importing, lifecycle
 from studyapp.domain.configuration import create_study
 from studyapp.domain.export import export_study
 from studyapp.domain.import_archive import import_study
-from studyapp.domain.sitting_settings import return_address, sitting_problems
+from studyapp.domain.return_addresses import filled_address
+from studyapp.domain.sitting_settings import sitting_problems
 from studyapp.enums import TrialKind
 from studyapp.errors import BadUpload, NotReady, StudyError
 from studyapp.models import Claim, Study
@@ -43,6 +44,12 @@ SITTING: dict[str, Any] = {
     "return_url": "https://app.example.org/done?cc={code}&lang=en",
     "declined_code": "NO-1",
     "allows_translation": True,
+    "practice_must_pass": True,
+    "attention_failures_allowed": 1,
+    "screened_out_code": "OUT-1",
+    "screened_out_url": "https://app.example.org/out?cc={code}",
+    "failed_checks_code": "FAILED-1",
+    "failed_checks_url": "https://app.example.org/failed?cc={code}",
 }
 
 
@@ -52,7 +59,7 @@ def test_a_study_keeps_the_sitting_it_was_given_and_has_defaults_for_the_rest():
     plain = create_study("plain")
     assert plain.sitting == {}
     assert [plain.sitting_setting(name) for name in SITTING] == [
-        2, 0, "off", "off", [], "", "", False,
+        2, 0, "off", "off", [], "", "", False, False, None, "", "", "", "",
     ]  # fmt: skip
 
 
@@ -79,7 +86,18 @@ def test_a_study_keeps_the_sitting_it_was_given_and_has_defaults_for_the_rest():
         ("return_url", "javascript:alert('{code}')"),
         ("return_url", "https:///{code}"),
         ("return_url", None),
+        ("return_url", "https://example.org/?id={id:}"),
+        ("return_url", "https://example.org/?id={id:a-b}"),
+        ("return_url", "https://{id}.example.org/"),
+        ("screened_out_url", "https://example.org/"),
+        ("failed_checks_url", "http://example.org/{code}"),
         ("declined_code", "x" * 61),
+        ("screened_out_code", "x" * 61),
+        ("failed_checks_code", None),
+        ("practice_must_pass", 1),
+        ("attention_failures_allowed", -1),
+        ("attention_failures_allowed", True),
+        ("attention_failures_allowed", "1"),
         ("allows_translation", "yes"),
         ("pauses", 3),
     ],
@@ -143,11 +161,11 @@ def test_a_name_is_used_for_one_question_and_long_answers_are_few():
     ]
 
 
-def test_the_code_stands_url_encoded_in_the_return_address():
-    assert return_address("https://example.org/?cc={code}", "A/B &c") == (
+def test_the_code_stands_url_encoded_in_the_filled_address():
+    assert filled_address("https://example.org/?cc={code}", "A/B &c") == (
         "https://example.org/?cc=A%2FB%20%26c"
     )
-    assert return_address("", "A") == ""
+    assert filled_address("", "A") == ""
 
 
 # ---- claims for practice and attention -----------------------------------------------------------
@@ -234,7 +252,8 @@ def test_an_export_carries_sitting_and_roles_and_no_code(original: Study, tmp_pa
     path = tmp_path / "export.zip"
     export_study(original, path)
     content = exported.records(path, "study.json")[0]
-    assert content["sitting"] == {k: v for k, v in SITTING.items() if k != "declined_code"}
+    secret = {"declined_code", "screened_out_code", "failed_checks_code"}
+    assert content["sitting"] == {k: v for k, v in SITTING.items() if k not in secret}
     assert content["roles"] == {"practice": ["p1", "p2"], "attention": ["a1"]}
     assert content["n_claims"] == 6
     assert "NO-1" not in exported.member(path, "study.json")

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from studyapp.domain import lifecycle
-from studyapp.domain.sitting_settings import is_known_host
+from studyapp.domain.return_addresses import is_known_host
 from studyapp.models import Study
 from tests import factories
 from tests.studyapp.views.setup_pages import client_of, fields_of, researcher, url, words
@@ -50,7 +50,7 @@ def test_a_sitting_is_saved_and_shown_again(client: Client, draft: Study) -> Non
     study = stored(draft)
     assert study.sitting == {
         "practice_tries": 3, "break_every": 10, "confidence": "required", "reason": "optional",
-        "allows_translation": True,
+        "allows_translation": True, "practice_must_pass": False,
     }  # fmt: skip
     assert study.response_options == ["supported", "refuted", "partially_supported", "cant_decide"]
     assert (study.shows_total, study.confirms_decision, study.lease_minutes) == (True, True, 60)
@@ -205,6 +205,8 @@ def test_recruiting_is_saved_and_shown_again(client: Client, draft: Study) -> No
         "other_parameters": ["STUDY_ID", "SESSION_ID"],
         "repeats": 2,
         "extra_places": 3,
+        "source": "plain",
+        "personal_links": "also",
     }
     again = fields_of(client.get(url(draft, "recruiting")))
     assert again["other_parameters"] == "STUDY_ID SESSION_ID"
@@ -234,6 +236,39 @@ def test_recruiting_that_does_not_fit_is_said_beside_its_field(
     assert response.status_code == 422
     assert said in words(response)
     assert stored(draft).recruiting == {}
+
+
+def test_a_source_fills_in_what_its_links_carry(client: Client, draft: Study) -> None:
+    expected = {
+        "prolific": ("PROLIFIC_PID", "STUDY_ID SESSION_ID"),
+        "mturk": ("workerId", "assignmentId hitId turkSubmitTo"),
+        "sona": ("survey_code", ""),
+        "plain": ("", ""),
+    }
+    for source, (id_parameter, others) in expected.items():
+        assert save(client, draft, "recruiting", source=source).status_code == 303
+        assert stored(draft).recruiting == {
+            "source": source, "repeats": 1, "extra_places": 0, "personal_links": "also",
+        }  # fmt: skip
+        again = fields_of(client.get(url(draft, "recruiting")))
+        assert (again["id_parameter"], again["other_parameters"]) == (id_parameter, others)
+
+
+def test_a_parameter_typed_together_with_a_new_source_is_kept(client: Client, draft: Study) -> None:
+    save(client, draft, "recruiting", source="sona", id_parameter="id")
+    assert stored(draft).recruiting_setting("id_parameter") == "id"
+    response = save(client, draft, "recruiting", source="mturk", other_parameters="hitId")
+    assert response.status_code == 422
+    assert "This must be workerId where the source is mturk." in words(response)
+    assert "This must hold assignmentId, turkSubmitTo where the source is mturk." in words(response)
+
+
+def test_personal_links_only_do_not_go_with_ids(client: Client, draft: Study) -> None:
+    response = save(client, draft, "recruiting", personal_links="only", id_parameter="A")
+    assert response.status_code == 422
+    assert "This must be also or off where links carry an id_parameter." in words(response)
+    assert save(client, draft, "recruiting", personal_links="only").status_code == 303
+    assert stored(draft).recruiting_setting("personal_links") == "only"
 
 
 # ---- codes and return ----------------------------------------------------------------------------
@@ -299,11 +334,64 @@ def test_a_return_address_that_cannot_be_used_is_refused_and_kept_in_its_field(
 ) -> None:
     response = save(client, draft, "ending", return_url=address)
     assert response.status_code == 422
-    assert "This must be an https address with {code} where the completion code goes." in words(
-        response
-    )
+    said = "This must be an https address with {code}, {id} or {id:NAME} where the code or a "
+    assert said + "recruiter's parameter goes." in words(response)
     assert fields_of(response)["return_url"] == address
     assert stored(draft).sitting == {}
+
+
+def test_early_ends_have_codes_and_addresses_of_their_own(client: Client, draft: Study) -> None:
+    save(client, draft, "recruiting", source="prolific")
+    given = {
+        "completion_code": "C-1",
+        "screened_out_code": "OUT 1",
+        "failed_checks_code": "F-1",
+        "failed_checks_url": "https://app.prolific.com/failed?cc={code}",
+    }
+    assert save(client, draft, "ending", **given).status_code == 303
+    study = stored(draft)
+    assert study.completion_code == given.pop("completion_code")
+    assert {name: study.sitting_setting(name) for name in given} == given
+    page = client.get(url(draft, "ending")).content.decode()
+    assert re.findall(r'href="(https://[^"]+)"', page) == [
+        "https://app.prolific.com/submissions/complete?cc=C-1",
+        "https://app.prolific.com/submissions/complete?cc=OUT%201",
+        "https://app.prolific.com/failed?cc=F-1",
+    ]
+
+
+def test_an_early_end_may_not_have_the_completion_code(client: Client, draft: Study) -> None:
+    response = save(client, draft, "ending", completion_code="C", failed_checks_code="C")
+    assert response.status_code == 422
+    assert "This is the completion code: choose another one." in words(response)
+    assert stored(draft).completion_code == ""
+
+
+def test_R035_the_return_link_is_tested_with_the_id_of_the_link(
+    client: Client, draft: Study
+) -> None:
+    save(client, draft, "recruiting", source="sona")
+    address = "https://uni.sona-systems.com/webstudy_credit.aspx?survey_code={id}"
+    save(client, draft, "ending", return_url=address)
+    page = client.get(url(draft, "ending"))
+    assert "with a sample in place of each person's survey_code" in words(page)
+    assert "webstudy_credit.aspx?survey_code=SAMPLE-survey_code" in page.content.decode()
+    save(client, draft, "recruiting", source="mturk")
+    assert "Participants send their work back by a button" in words(
+        client.get(url(draft, "ending"))
+    )
+
+
+def test_rules_that_end_runs_early_are_saved_and_taken_back(client: Client, draft: Study) -> None:
+    save(client, draft, "sitting", practice_must_pass="on", attention_failures_allowed="0")
+    study = stored(draft)
+    assert study.sitting_setting("practice_must_pass") is True
+    assert study.sitting_setting("attention_failures_allowed") == 0
+    assert fields_of(client.get(url(draft, "sitting")))["attention_failures_allowed"] == "0"
+    save(client, draft, "sitting", attention_failures_allowed="")
+    assert stored(draft).sitting_setting("attention_failures_allowed") is None
+    response = save(client, draft, "sitting", attention_failures_allowed="-1")
+    assert response.status_code == 422
 
 
 # ---- preregistration -----------------------------------------------------------------------------
