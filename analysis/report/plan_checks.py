@@ -39,8 +39,25 @@ def places(source: Source) -> Finding:
         )
         if short:
             deviations.append(f"{_places(short)} with trials missing{name}: {_slot_names(short)}.")
+    deviations += _added_cycles(source)
     fixed = f"{counted(len(plan), 'place')}, {sum(plan.values())} trials"
     return judged("Places of the schedule", fixed, deviations, "every place is filled")
+
+
+def _added_cycles(source: Source) -> list[str]:
+    """A sentence for every addition to the schedule after the study opened (study.json, frozen)."""
+    record = source.study.get("frozen")
+    added = record.get("cycles_added") if isinstance(record, Mapping) else None
+    sentences = []
+    for one in added if isinstance(added, list) else []:
+        if not isinstance(one, Mapping):
+            continue
+        first, last = one.get("first_replication"), one.get("last_replication")
+        which = (
+            f"Replication {first} was" if first == last else f"Replications {first} to {last} were"
+        )
+        sentences.append(f"{which} added after the study opened, on {str(one.get('at'))[:10]}.")
+    return sentences
 
 
 def planned_trials(source: Source) -> dict[tuple[int, int], int]:

@@ -162,6 +162,22 @@ def test_the_schedule_of_the_export_says_how_many_trials_were_planned() -> None:
     assert found == "2 places with trials missing: replication 1 slot 1, replication 1 slot 2."
 
 
+def test_cycles_that_were_added_later_are_a_deviation() -> None:
+    added = [
+        {"at": "2026-03-01T10:00:00.000Z", "first_replication": 2, "last_replication": 2},
+        {"at": "2026-03-09T10:00:00.000Z", "first_replication": 3, "last_replication": 5},
+    ]
+    settings = study(frozen={"seed": 1, "cycles_added": added})
+    assert finding("Places of the schedule", full_study(), settings)[1:] == (
+        "Replication 2 was added after the study opened, on 2026-03-01. "
+        "Replications 3 to 5 were added after the study opened, on 2026-03-09.",
+        DEVIATION,
+    )
+    for odd in (None, 3, [3]):
+        settings = study(frozen={"seed": 1, "cycles_added": odd})
+        assert finding("Places of the schedule", full_study(), settings)[2] == KEPT
+
+
 def test_missing_cells_are_a_deviation() -> None:
     assert finding("Cells", trials())[1:] == ("2 cells without a trial.", DEVIATION)
     assert finding("Cells", full_study(simulated="true"))[2] == UNCHECKED
