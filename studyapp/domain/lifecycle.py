@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,6 +14,7 @@ from studyapp.codes import random_code
 from studyapp.domain import audit
 from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
 from studyapp.domain.consent import keep_consent_text
+from studyapp.domain.digests import digest_of, schedule_digest
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
 from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
@@ -23,7 +22,7 @@ from studyapp.domain.study_facts import StudyFacts
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import AuditAction, ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
-from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
+from studyapp.models import Claim, Condition, Ranking, Selection, Study
 from studyapp.protocols.verification import default_options
 
 
@@ -178,24 +177,13 @@ def freeze_record(study: Study) -> dict[str, Any]:
     rankings = Ranking.objects.filter(condition__study=study)
     selections = Selection.objects.filter(condition__study=study)
     keys = ("condition__name", "claim__claim_id")
-    schedule = PlannedTrial.objects.filter(slot__study=study).order_by(
-        "slot__replication", "slot__number", "position"
-    )
     return {
-        "claims": _digest(_claim_row(*row) for row in claims.values_list(*_CLAIM_ROW)),
-        "rankings": _digest(rankings.order_by(*keys).values_list(*keys, "order")),
-        "selections": _digest(selections.order_by(*keys).values_list(*keys, "selected")),
-        "schedule": _digest(
-            schedule.values_list(
-                "slot__replication",
-                "slot__number",
-                "position",
-                "claim__claim_id",
-                "condition__name",
-            )
-        ),
-        "texts": _digest(sorted(study.texts.items())),
-        "sitting": _digest(sorted(shared_settings(study.sitting).items())),
+        "claims": digest_of(_claim_row(*row) for row in claims.values_list(*_CLAIM_ROW)),
+        "rankings": digest_of(rankings.order_by(*keys).values_list(*keys, "order")),
+        "selections": digest_of(selections.order_by(*keys).values_list(*keys, "selected")),
+        "schedule": schedule_digest(study),
+        "texts": digest_of(sorted(study.texts.items())),
+        "sitting": digest_of(sorted(shared_settings(study.sitting).items())),
         "seed": study.seed,
         "software": f"suffice {software_version()}",
     }
@@ -215,11 +203,3 @@ def software_version() -> str:
         return version("suffice")
     except PackageNotFoundError:
         return "0.1.0"
-
-
-def _digest(rows: Iterable[Any]) -> str:
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode())
-        digest.update(b"\n")
-    return digest.hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
-from studyapp.domain import audit, latin
+from studyapp.domain import audit, cycles, latin
 from studyapp.domain.queries import main_claims
 from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy, StudyState
 from studyapp.errors import NotEditable, NotReady
@@ -21,8 +21,9 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
 
     A draft's schedule is made anew, with another ``order_policy`` or ``condition_policy`` if
     ``policies`` holds one. Once the study has opened only further cycles can be added: same
-    subsets and seed, more replications. Raises NotReady without claims or conditions or when the
-    numbers do not fit, NotEditable for any other change after the opening.
+    subsets and seed, more replications, each addition recorded with its hash. Raises NotReady
+    without claims or conditions or when the numbers do not fit, NotEditable for any other change
+    after the opening.
     """
     if n_replications < 1:
         raise NotReady("--replications must be 1 or more.")
@@ -52,6 +53,8 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
             _make_subsets(study, claims, n_subsets, seed)
         for replication in range(first_new, n_replications + 1):
             _make_cycle(study, claims, conditions, n_subsets, replication, seed)
+        if not study.is_draft and first_new <= n_replications:
+            study.frozen = cycles.frozen_with(study, first_new, n_replications)
         study.n_subsets, study.n_replications, study.seed = n_subsets, n_replications, seed
         study.save(
             update_fields=[
@@ -60,6 +63,7 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
                 "seed",
                 "order_policy",
                 "condition_policy",
+                "frozen",
             ]
         )
         audit.record(

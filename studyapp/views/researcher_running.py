@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 from django.urls import reverse
 
+from studyapp.domain.cycles import ADDED, frozen_at_opening
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import RunKind, StudyState, TrialKind, TrialState
@@ -59,8 +60,18 @@ def opening_status(
         can_close=can_close,
         close_says=_close_says(n_under_way),
         close_form=(close_form or CloseForm(study)) if can_close else None,
-        frozen=[(name, str(value)) for name, value in study.frozen.items()],
+        frozen=_frozen_rows(study),
     )
+
+
+def _frozen_rows(study: Study) -> list[tuple[str, str]]:
+    """What was frozen at the opening, and every addition to the schedule since."""
+    rows = [(name, str(value)) for name, value in frozen_at_opening(study.frozen).items()]
+    for added in study.frozen.get(ADDED, []):
+        first, last = added["first_replication"], added["last_replication"]
+        cycles = f"cycle {first}" if first == last else f"cycles {first} to {last}"
+        rows.append((f"{cycles}, added {added['at']}", added["schedule"]))
+    return rows
 
 
 def opening_card(study: Study, status: OpeningStatus) -> Card:

@@ -3,8 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from studyapp.domain.balance import balance_of
+from studyapp.domain.places import places_of
 from studyapp.domain.queries import study_by_slug
 from studyapp.domain.schedule import add_cycles, lay_out
+from studyapp.enums import RunKind
 from studyapp.errors import NotReady, StudyError
 from studyapp.management.base import StudyCommand
 
@@ -70,9 +72,22 @@ class Command(StudyCommand):
                 f"{name}: first in {balance.first_condition[name]} slots, "
                 f"mean position {balance.mean_position.get(name, 0):.2f}"
             )
+        if not study.is_draft:
+            self._print_places(study)
         if not balance.is_balanced:
             raise NotReady([f"not balanced: {problem}" for problem in balance.problems])
         self.say("balanced: each claim once per condition and cycle, nobody meets a claim twice")
+
+    def _print_places(self, study: Any) -> None:
+        """Who is there; kinds of run that nobody has are left out, but for real ones."""
+        for kind in RunKind:
+            places = places_of(study, kind)
+            if kind != RunKind.REAL and not places.taken + places.extra:
+                continue
+            self.say(
+                f"{kind.label.lower()} runs: {places.taken} of {places.planned} places taken, "
+                f"{places.free} free, {places.closed} closed, {places.extra} taken beyond the plan"
+            )
 
 
 def _given(option: int | None, otherwise: int) -> int:
