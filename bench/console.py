@@ -40,7 +40,8 @@ def measure() -> Iterator[str]:
 def _said(look: dict[str, Any]) -> str:
     is_met = look["ms"] <= GOAL_MS and look["queries"] <= GOAL_QUERIES
     return (
-        f"{look['ms']:.0f} ms (CPU here {look['cpu']:.0f}), {look['queries']} queries, {look['bytes'] / 1000:.0f} kB "
+        f"{look['ms']:.0f} ms (CPU here {look['cpu']:.0f}), {look['queries']} queries, "
+        f"{look['bytes'] / 1000:.0f} kB "
         f"(goal {GOAL_MS} ms and {GOAL_QUERIES}: {_met(is_met)})"
     )
 
