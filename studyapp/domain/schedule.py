@@ -86,6 +86,8 @@ def add_cycles(study: Study, n_further: int, *, n_before: int | None = None) -> 
         n_now = locked.n_replications
         if not n_now:
             raise NotReady("The study has no schedule yet: lay it out first (schedule).")
+        if locked.state == StudyState.CLOSED:
+            raise NotEditable("The study is closed: nobody could take further slots.")
         n_before = n_now if n_before is None else n_before
         if n_now == n_before + n_further:
             return n_now
@@ -127,8 +129,6 @@ def cells_of(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _refuse_change_of_design(study: Study, k: int, replications: int, seed: int) -> None:
-    if study.state == StudyState.CLOSED:
-        raise NotEditable("The study is closed: nobody could take further slots.")
     if k != study.n_subsets or seed != study.seed:
         raise NotEditable(
             f"The study has opened with --subsets {study.n_subsets} --seed {study.seed}: "
