@@ -76,6 +76,14 @@ PARTICIPANT_COLUMNS: tuple[Column, ...] = (
     ),
     _P("replication", "int", "copy of the Latin square", rule="1 or more", minimum=1),
     _P("slot", "int", "row of the Latin square", rule="1 or more", minimum=1),
+    _P(
+        "seat",
+        "int",
+        "place in the slot, taken again by whoever replaces a person; a number above the slot's "
+        "target in study.json was given beyond what was planned",
+        rule="1 or more",
+        minimum=1,
+    ),
     _P("simulated", "bool", "a simulated reader", allowed=("true", "false"), missing="false"),
     _P("pilot", "bool", "the study's own team", allowed=("true", "false"), missing="false"),
     _P("consented_at", "time", "when consent was given", "UTC, ISO 8601, ms"),

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 
 from bench import (
+    assignment,
+    console,
     importing,
     imports,
     llm_run,
@@ -28,9 +30,11 @@ from bench import (
 
 MEASUREMENTS = {
     "participant": participant.measure,
+    "assignment": assignment.measure,
     "importing": importing.measure,
     "results": results.measure,
     "monitor": monitor.measure,
+    "console": console.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
     "metrics": metrics.measure,

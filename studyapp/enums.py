@@ -92,6 +92,15 @@ class RefusedIdKind(TextChoices):
     UNREADABLE = "unreadable", "with an id that cannot be read"
 
 
+class SlotState(TextChoices):
+    """How a slot stands for real participants. Nothing stores it: it follows from the runs."""
+
+    FREE = "free", "Free"
+    HELD = "held", "Held"
+    COMPLETED = "completed", "Completed"
+    CLOSED = "closed", "Closed"
+
+
 class TrialKind(TextChoices):
     """What a trial is for, and the claims that are kept for it. Only main trials are analysed."""
 
@@ -152,6 +161,7 @@ class AuditAction(TextChoices):
     RUN_SCREENED_OUT = "run_screened_out", "Run screened out"
     RUN_FAILED_CHECKS = "run_failed_checks", "Run failed checks"
     RUN_EXTENDED = "run_extended", "Place held longer"
+    RUN_RESTORED = "run_restored", "Run restored"
     SLOTS_CLOSED = "slots_closed", "Slots closed"
     SLOTS_REOPENED = "slots_reopened", "Slots opened again"
     MEMBER_INVITED = "member_invited", "Invitation made"

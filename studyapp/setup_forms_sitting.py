@@ -6,7 +6,11 @@ from typing import Any
 
 from django import forms
 
-from studyapp.domain.recruiting_settings import MAX_REPEATS, recruiting_problems
+from studyapp.domain.recruiting_settings import (
+    MAX_EXTRA_PLACES,
+    MAX_REPEATS,
+    recruiting_problems,
+)
 from studyapp.domain.sitting_settings import CODE_PLACE, MAX_TRIES
 from studyapp.models import Study
 from studyapp.setup_forms import SetupForm
@@ -183,6 +187,15 @@ class RecruitingForm(SetupForm):
         help_text="More than once needs the person's id; every time brings other claims.",
         widget=forms.NumberInput(attrs={"class": "short"}),
     )
+    extra_places = forms.IntegerField(
+        label="Extra places in each slot",
+        required=False,
+        min_value=0,
+        max_value=MAX_EXTRA_PLACES,
+        help_text="Given out once every place is taken, to make up for people who will not finish. "
+        "With 0, no slot ever gets more people than planned.",
+        widget=forms.NumberInput(attrs={"class": "short"}),
+    )
 
     @classmethod
     def initial_of(cls, study: Study) -> dict[str, Any]:
@@ -191,11 +204,16 @@ class RecruitingForm(SetupForm):
             "id_parameter": study.recruiting_setting("id_parameter"),
             "other_parameters": " ".join(study.recruiting_setting("other_parameters")),
             "repeats": study.recruiting_setting("repeats"),
+            "extra_places": study.recruiting_setting("extra_places"),
         }
 
     def clean_other_parameters(self) -> list[str]:
         """The names, one by one."""
         return str(self.cleaned_data["other_parameters"]).replace(",", " ").split()
+
+    def clean_extra_places(self) -> int:
+        """No extra places where the field is left empty."""
+        return self.cleaned_data["extra_places"] or 0
 
     def clean(self) -> dict[str, Any]:
         """Each setting by itself, then whether they go together."""

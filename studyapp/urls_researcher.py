@@ -155,6 +155,7 @@ urlpatterns = [
     ),
     path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
     path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),
+    path("", include("studyapp.urls_schedule")),
     path("", include("studyapp.urls_accounts")),
     path("healthz", researcher.healthz, name="healthz"),
 ]

@@ -101,6 +101,18 @@ class _SlotBalance(serializers.Serializer):
     n_trials = serializers.IntegerField()
     first_condition = serializers.CharField()
     subsets = serializers.DictField(child=serializers.ListField(child=serializers.IntegerField()))
+    closed = serializers.BooleanField(help_text="given to nobody any more")
+
+
+class SlotMoved(serializers.Serializer):
+    replication = serializers.IntegerField()
+    slot = serializers.IntegerField()
+    closed = serializers.BooleanField(help_text="by itself, whatever its subsets are")
+
+
+class SubsetMoved(serializers.Serializer):
+    subset = serializers.IntegerField()
+    closed = serializers.BooleanField()
 
 
 class _SeenOnce(serializers.Serializer):

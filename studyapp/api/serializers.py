@@ -101,6 +101,16 @@ class RunActionBody(serializers.Serializer):
     )
 
 
+class CyclesBody(serializers.Serializer):
+    further = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+    before = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text="how many cycles you know of: sent twice, the same request adds them once",
+    )
+
+
 class ScheduleBody(serializers.Serializer):
     subsets = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
     replications = serializers.IntegerField(min_value=1, max_value=2**31 - 1, default=1)

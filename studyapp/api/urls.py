@@ -12,6 +12,8 @@ from studyapp.api import (
 )
 
 STUDY = "v1/studies/<slug:slug>/"
+SLOT = STUDY + "slots/<int:replication>.<int:number>/"
+SUBSET = STUDY + "subsets/<int:number>/"
 
 urlpatterns = [
     path("v1/schema/", views_documents.Schema.as_view(), name="api-schema"),
@@ -29,6 +31,11 @@ urlpatterns = [
     path(STUDY + "precompute/failures/", views_precompute.Failures.as_view(), name="api-failures"),
     path(STUDY + "schedule/", views_schedule.Schedule.as_view(), name="api-schedule"),
     path(STUDY + "schedule/balance/", views_schedule.Balance.as_view(), name="api-balance"),
+    path(STUDY + "schedule/cycles/", views_schedule.Cycles.as_view(), name="api-cycles"),
+    path(SLOT + "close/", views_schedule.CloseSlot.as_view(), name="api-slot-close"),
+    path(SLOT + "reopen/", views_schedule.ReopenSlot.as_view(), name="api-slot-reopen"),
+    path(SUBSET + "close/", views_schedule.CloseSubset.as_view(), name="api-subset-close"),
+    path(SUBSET + "reopen/", views_schedule.ReopenSubset.as_view(), name="api-subset-reopen"),
     path(STUDY + "participants/", views_data.Participants.as_view(), name="api-participants"),
     path(
         STUDY + "participants/<slug:participant>/",

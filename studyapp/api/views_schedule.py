@@ -1,9 +1,10 @@
-"""The schedule: lay it out, read it row by row, prove its balance."""
+"""The schedule: lay it out, add to it, close parts, read it row by row, prove its balance."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +13,8 @@ from studyapp.api import answers, serializers
 from studyapp.api.base import ApiView, checked_body, checked_query
 from studyapp.api.pages import page_of
 from studyapp.api.permissions import study_to_edit, study_to_see
-from studyapp.domain import schedule
+from studyapp.domain import closing, schedule
+from studyapp.domain.balance import balance_of
 from studyapp.models import PlannedTrial, Study
 
 
@@ -53,6 +55,85 @@ class Balance(ApiView):
         return Response(_balance(study))
 
 
+class Cycles(ApiView):
+    @extend_schema(
+        operation_id="add_cycles",
+        request=serializers.CyclesBody,
+        responses={200: answers.Balance},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Add cycles with the same subsets and seed; answers with the balance."""
+        study = study_to_edit(request, slug)
+        wanted = checked_body(request, serializers.CyclesBody)
+        schedule.add_cycles(study, wanted["further"], n_before=wanted.get("before"))
+        return Response(_balance(study))
+
+
+class _SlotMove(ApiView):
+    """A slot is closed, or opened again."""
+
+    def move(
+        self, request: Request, slug: str, replication: int, number: int, change: Any
+    ) -> Response:
+        study = study_to_edit(request, slug)
+        checked_body(request, serializers.NoQuery)
+        slots = study.slots.filter(replication=_small(replication), number=_small(number))
+        if not slots.exists():
+            raise Http404
+        change(study, replication, number)
+        is_closed = slots.filter(closed_at__isnull=False).exists()
+        return Response({"replication": replication, "slot": number, "closed": is_closed})
+
+
+class CloseSlot(_SlotMove):
+    @extend_schema(operation_id="close_slot", request=None, responses={200: answers.SlotMoved})
+    def post(self, request: Request, slug: str, replication: int, number: int) -> Response:
+        """Give a slot to nobody any more; runs under way in it go on."""
+        return self.move(request, slug, replication, number, closing.close_slots)
+
+
+class ReopenSlot(_SlotMove):
+    @extend_schema(operation_id="reopen_slot", request=None, responses={200: answers.SlotMoved})
+    def post(self, request: Request, slug: str, replication: int, number: int) -> Response:
+        """Give a closed slot out again."""
+        return self.move(request, slug, replication, number, closing.reopen_slots)
+
+
+class _SubsetMove(ApiView):
+    """A subset is closed, or opened again."""
+
+    def move(self, request: Request, slug: str, number: int, change: Any) -> Response:
+        study = study_to_edit(request, slug)
+        checked_body(request, serializers.NoQuery)
+        subsets = study.subsets.filter(number=_small(number))
+        if not subsets.exists():
+            raise Http404
+        change(study, number)
+        is_closed = subsets.filter(closed_at__isnull=False).exists()
+        return Response({"subset": number, "closed": is_closed})
+
+
+class CloseSubset(_SubsetMove):
+    @extend_schema(operation_id="close_subset", request=None, responses={200: answers.SubsetMoved})
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        """Give no slot with a subset's claims to anybody any more; runs under way go on."""
+        return self.move(request, slug, number, closing.close_subset)
+
+
+class ReopenSubset(_SubsetMove):
+    @extend_schema(operation_id="reopen_subset", request=None, responses={200: answers.SubsetMoved})
+    def post(self, request: Request, slug: str, number: int) -> Response:
+        """Give the slots of a closed subset out again, but for those closed by themselves."""
+        return self.move(request, slug, number, closing.reopen_subset)
+
+
+def _small(number: int) -> int:
+    """A number that a database can look for. Raises Http404 for any other: nothing has it."""
+    if number > 2**31 - 1:
+        raise Http404
+    return number
+
+
 _FIELDS = {
     "replication": "slot__replication",
     "slot": "slot__number",
@@ -70,7 +151,7 @@ def _rows(keys: list[int]) -> list[dict[str, Any]]:
 
 
 def _balance(study: Study) -> dict[str, Any]:
-    balance = schedule.balance_of(study)
+    balance = balance_of(study)
     return {
         "is_balanced": balance.is_balanced,
         "problems": balance.problems,

@@ -22,6 +22,7 @@ from studyapp.domain import changing, lifecycle
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import study_settings
 from studyapp.domain.export_times import utc_text
+from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import Interface, TrialKind
 from studyapp.models import Condition, Study
 
@@ -208,10 +209,11 @@ def _summary(study: Study, n_claims: int, n_conditions: int) -> dict[str, Any]:
 
 def _detail(study: Study) -> dict[str, Any]:
     told = study_settings(study)
+    facts = StudyFacts(study)
     return {
         **_summary(study, told["n_claims"], len(told["conditions"])),
-        "missing": lifecycle.opening_problems(study) if study.is_draft else [],
-        "warnings": lifecycle.opening_warnings(study) if study.is_draft else [],
+        "missing": lifecycle.opening_problems(study, facts) if study.is_draft else [],
+        "warnings": lifecycle.opening_warnings(study, facts) if study.is_draft else [],
         "settings": told,
     }
 

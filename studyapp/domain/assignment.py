@@ -96,7 +96,7 @@ def _enrol(
 ) -> Enrolment:
     return Enrolment.objects.create(
         participant=participant,
-        slot=seat.slot,
+        slot_id=seat.slot_id,
         seat=seat.number,
         run_kind=form.run_kind,
         join_nonce=form.nonce,
@@ -122,7 +122,7 @@ def move_to_free_slot(token: str) -> Enrolment:
         now = timezone.now()
         met = claims_met(enrolment.participant_id, besides=enrolment.pk)
         seat = take_seat(study, enrolment.run_kind, now, avoid=met)
-        enrolment.slot, enrolment.seat = seat.slot, seat.number
+        enrolment.slot_id, enrolment.seat = seat
         enrolment.state = EnrolmentState.CONSENTED
         enrolment.lease_until = now + timedelta(minutes=study.lease_minutes)
         enrolment.end_reason = ""

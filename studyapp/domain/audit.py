@@ -42,6 +42,7 @@ DETAILS = frozenset(
         "settings",
         "simulated",
         "slot",
+        "subset",
         "subsets",
         "trials",
         "trials_for",

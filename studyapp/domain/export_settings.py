@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Sum
 
+from studyapp.domain.cycles import frozen_at_opening
 from studyapp.domain.export_rows import CHUNK
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.lifecycle import software_version
@@ -79,10 +80,13 @@ def study_settings(study: Study) -> dict[str, Any]:
 
 
 def study_version(study: Study) -> str | None:
-    """Names the frozen study a trial ran under: the same for the same content. None for a draft."""
+    """Names the frozen study a trial ran under: the same for the same content. None for a draft.
+
+    Cycles added later change nothing for anybody under way, and so not the name either.
+    """
     if not study.frozen:
         return None
-    text = json.dumps(study.frozen, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(frozen_at_opening(study.frozen), sort_keys=True, ensure_ascii=False)
     return "v" + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -129,11 +133,15 @@ def _subsets(study: Study) -> Iterator[dict[str, Any]]:
     claims = (
         Claim.objects.filter(study=study, subset__isnull=False)
         .order_by("subset__number", "position")
-        .values_list("subset__number", "claim_id")
+        .values_list("subset__number", "subset__closed_at", "claim_id")
         .iterator(CHUNK)
     )
-    for number, rows in groupby(claims, key=itemgetter(0)):
-        yield {"subset": number, "claims": [claim_id for _, claim_id in rows]}
+    for (number, closed_at), rows in groupby(claims, key=itemgetter(0, 1)):
+        yield {
+            "subset": number,
+            "closed": closed_at is not None,
+            "claims": [claim_id for *_, claim_id in rows],
+        }
 
 
 def _slots(study: Study) -> Iterator[dict[str, Any]]:
@@ -144,6 +152,7 @@ def _slots(study: Study) -> Iterator[dict[str, Any]]:
             "slot__replication",
             "slot__number",
             "slot__target",
+            "slot__closed_at",
             "position",
             "block",
             "claim__claim_id",
@@ -151,11 +160,14 @@ def _slots(study: Study) -> Iterator[dict[str, Any]]:
         )
         .iterator(CHUNK)
     )
-    for (replication, number, target), rows in groupby(planned, key=itemgetter(0, 1, 2)):
+    for (replication, number, target, closed_at), rows in groupby(
+        planned, key=itemgetter(0, 1, 2, 3)
+    ):
         yield {
             "replication": replication,
             "slot": number,
             "target": target,
+            "closed": closed_at is not None,
             "trials": [
                 {
                     "position": position,

@@ -20,8 +20,10 @@ from django.db import DataError, IntegrityError, transaction
 
 from rankers.formats.lines import deep_text_problem
 from studyapp.domain import audit
+from studyapp.domain.closing import closed_of
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.configuration import check_configuration, create_study
+from studyapp.domain.cycles import unlike_record
 from studyapp.domain.export_settings import FORMAT_VERSION
 from studyapp.domain.import_data import store_data
 from studyapp.domain.import_results import store_results
@@ -40,8 +42,10 @@ LIMITS = {
 }
 #: More files than any export holds.
 MAX_MEMBERS = 100
+#: Closed slots named in a note.
+MAX_NAMED = 10
 #: What the opening froze and an import must give again.
-_FROZEN_PARTS = ("claims", "rankings", "selections", "schedule", "texts", "sitting")
+_FROZEN_PARTS = ("claims", "rankings", "selections", "texts", "sitting")
 
 
 @dataclass
@@ -113,6 +117,9 @@ def _make_study(
     if not isinstance(frozen, dict):
         raise BadUpload("study.json, field frozen: must be an object")
     made.notes = _differences(study, frozen)
+    if closed := closed_of(study):
+        shown = ", ".join(closed[:MAX_NAMED]) + (" …" if len(closed) > MAX_NAMED else "")
+        made.notes.append(f"schedule: closed as in the export, given to nobody: {shown}")
     return made
 
 
@@ -141,11 +148,14 @@ def _differences(study: Study, frozen: dict[str, Any]) -> list[str]:
     record = freeze_record(study)
     # Studies that opened before there were sittings have nothing to compare.
     frozen = {"sitting": record["sitting"]} | frozen
-    return [
-        f"{part}: not as frozen when the original opened (cycles added later, or a changed file)"
+    notes = [
+        f"{part}: not as frozen when the original opened (a changed file)"
         for part in _FROZEN_PARTS
         if record[part] != frozen.get(part)
     ]
+    if (difference := unlike_record(study, frozen)) is not None:
+        notes.append(f"schedule: {difference}")
+    return notes
 
 
 def _study_content(path: Path, file: Path) -> dict[str, Any]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
+from studyapp.domain.balance import balance_of
 from studyapp.domain.queries import main_claims
-from studyapp.domain.schedule import balance_of, cells_of
+from studyapp.domain.schedule import cells_of
 from studyapp.errors import BadUpload
 from studyapp.models import Claim, Condition, PlannedTrial, Slot, Study, Subset
 
@@ -45,7 +49,10 @@ def store_schedule(study: Study, content: dict[str, Any]) -> int:
 
 
 def _list_of(schedule: dict[str, Any], name: str, fields: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A list of objects with the given fields: counts, except for the last, which is a list."""
+    """A list of objects with the given fields: counts, except for the last, which is a list.
+
+    Each may say whether it is ``closed``; exports did not always.
+    """
     items = schedule.get(name)
     if not isinstance(items, list):
         raise BadUpload(f"study.json: field schedule.{name}: must be a list.")
@@ -56,6 +63,8 @@ def _list_of(schedule: dict[str, Any], name: str, fields: tuple[str, ...]) -> li
         for field_name in fields[:-1]:
             if not _is_count(item.get(field_name)):
                 raise BadUpload(f"{where}: {field_name} must be a whole number of at least 1.")
+        if not isinstance(item.get("closed", False), bool):
+            raise BadUpload(f"{where}: closed must be true or false.")
     return items
 
 
@@ -86,7 +95,9 @@ def _store_subsets(study: Study, subsets: list[dict[str, Any]], claims: dict[str
     numbers = [item["subset"] for item in subsets]
     if numbers != list(range(1, len(subsets) + 1)):
         raise BadUpload("study.json: field schedule.subsets: must be numbered from 1 in order.")
-    rows = Subset.objects.bulk_create(Subset(study=study, number=number) for number in numbers)
+    rows = Subset.objects.bulk_create(
+        Subset(study=study, number=item["subset"], closed_at=_closed_at(item)) for item in subsets
+    )
     find_claim = _finder(claims, "claim", "schedule.subsets")
     placed = []
     for row, item in zip(rows, subsets, strict=True):
@@ -120,6 +131,7 @@ def _store_slots(
             number=slot["slot"],
             target=slot["target"],
             n_trials=len(slot["trials"]),
+            closed_at=_closed_at(slot),
         )
         for slot in slots
     )
@@ -147,6 +159,11 @@ def _store_slots(
             )
     PlannedTrial.objects.bulk_create(planned, batch_size=BATCH)
     _store_cells(rows, planned)
+
+
+def _closed_at(item: dict[str, Any]) -> datetime | None:
+    """Since when a slot or subset is closed here: since the import, if it was so in the export."""
+    return timezone.now() if item.get("closed") else None
 
 
 def _store_cells(slots: list[Slot], planned: list[PlannedTrial]) -> None:

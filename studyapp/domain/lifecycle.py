@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -16,14 +14,15 @@ from studyapp.codes import random_code
 from studyapp.domain import audit
 from studyapp.domain.condition_check import checked_condition, refuse_frozen_conditions
 from studyapp.domain.consent import keep_consent_text
+from studyapp.domain.digests import digest_of, schedule_digest
 from studyapp.domain.progress import missing_evidence
 from studyapp.domain.queries import main_claims
-from studyapp.domain.schedule import balance_of
 from studyapp.domain.sitting_settings import is_known_host, return_host, shared_settings
+from studyapp.domain.study_facts import StudyFacts
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import AuditAction, ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
-from studyapp.models import Claim, Condition, PlannedTrial, Ranking, Selection, Study
+from studyapp.models import Claim, Condition, Ranking, Selection, Study
 from studyapp.protocols.verification import default_options
 
 
@@ -55,33 +54,37 @@ def add_condition(
         return Condition.objects.create(study=study, position=last + 1, **fields)
 
 
-def opening_problems(study: Study) -> list[str]:
-    """Everything that keeps a study from opening, each with what to do."""
+def opening_problems(study: Study, facts: StudyFacts | None = None) -> list[str]:
+    """Everything that keeps a study from opening, each with what to do.
+
+    ``facts`` are what the caller has read of the study already.
+    """
+    facts = facts or StudyFacts(study)
     problems = []
-    n_claims = main_claims(study).count()
-    if not n_claims:
+    if not facts.claims.n:
         problems.append("no claims: import them with import_claims")
-    if not study.conditions.exists():
+    if not facts.conditions:
         problems.append("no condition: add one with add_condition")
-    problems += _practice_problems(study)
+    problems += _practice_problems(facts)
     if (
         study.condition_policy == ConditionPolicy.BETWEEN
         and study.recruiting_setting("repeats") > 1
     ):
         problems.append("recruiting.repeats: must be 1 where a participant has one condition only")
-    problems += missing_evidence(study)
-    n_planned = PlannedTrial.objects.filter(slot__study=study).count()
-    if not n_planned:
+    problems += missing_evidence(facts.progress)
+    if not facts.balance.n_trials:
         problems.append("no schedule: make one with schedule")
     else:
-        problems += [f"schedule: {problem}" for problem in balance_of(study).problems]
+        problems += [f"schedule: {problem}" for problem in facts.balance.problems]
     return problems
 
 
-def _practice_problems(study: Study) -> list[str]:
+def _practice_problems(facts: StudyFacts) -> list[str]:
     """Practice claims that ask for an interface the study does not have."""
-    interfaces = set(study.conditions.values_list("interface", flat=True))
-    claims = Claim.objects.filter(study=study, role=TrialKind.PRACTICE).order_by("position")
+    if not facts.claims.n_practice:
+        return []
+    interfaces = {condition.interface for condition in facts.conditions}
+    claims = Claim.objects.filter(study=facts.study, role=TrialKind.PRACTICE).order_by("position")
     return [
         f"practice claim {claim.claim_id}: meta.interface is {wanted}, but no condition has it"
         for claim in claims
@@ -89,22 +92,23 @@ def _practice_problems(study: Study) -> list[str]:
     ]
 
 
-def opening_warnings(study: Study) -> list[str]:
+def opening_warnings(study: Study, facts: StudyFacts | None = None) -> list[str]:
     """What a researcher should know before opening, though it does not prevent it."""
+    facts = facts or StudyFacts(study)
     warnings = []
     if not study.completion_code:
         warnings.append("no completion code set: one will be made")
-    if study.conditions.count() == 1:
+    if len(facts.conditions) == 1:
         warnings.append("a single condition: nothing to compare")
-    n_slots = study.slots.count()
-    if n_slots % max(study.conditions.count(), 1):
+    if facts.balance.n_slots % max(len(facts.conditions), 1):
         warnings.append(
             "the number of slots is no multiple of the conditions: their order is not "
             "fully counterbalanced"
         )
-    labels = set(Claim.objects.filter(study=study).values_list("label", flat=True))
-    main_labels = set(main_claims(study).values_list("label", flat=True))
-    unscorable = labels - set(study.response_options or default_options(main_labels))
+    main_labels = set(facts.claims.by_label)
+    unscorable = (main_labels | facts.claims.other_labels) - set(
+        study.response_options or default_options(main_labels)
+    )
     if host := return_host(study.sitting_setting("return_url")):
         warnings.append(
             f"participants are sent back to {host} at the end: try the return address yourself"
@@ -173,24 +177,13 @@ def freeze_record(study: Study) -> dict[str, Any]:
     rankings = Ranking.objects.filter(condition__study=study)
     selections = Selection.objects.filter(condition__study=study)
     keys = ("condition__name", "claim__claim_id")
-    schedule = PlannedTrial.objects.filter(slot__study=study).order_by(
-        "slot__replication", "slot__number", "position"
-    )
     return {
-        "claims": _digest(_claim_row(*row) for row in claims.values_list(*_CLAIM_ROW)),
-        "rankings": _digest(rankings.order_by(*keys).values_list(*keys, "order")),
-        "selections": _digest(selections.order_by(*keys).values_list(*keys, "selected")),
-        "schedule": _digest(
-            schedule.values_list(
-                "slot__replication",
-                "slot__number",
-                "position",
-                "claim__claim_id",
-                "condition__name",
-            )
-        ),
-        "texts": _digest(sorted(study.texts.items())),
-        "sitting": _digest(sorted(shared_settings(study.sitting).items())),
+        "claims": digest_of(_claim_row(*row) for row in claims.values_list(*_CLAIM_ROW)),
+        "rankings": digest_of(rankings.order_by(*keys).values_list(*keys, "order")),
+        "selections": digest_of(selections.order_by(*keys).values_list(*keys, "selected")),
+        "schedule": schedule_digest(study),
+        "texts": digest_of(sorted(study.texts.items())),
+        "sitting": digest_of(sorted(shared_settings(study.sitting).items())),
         "seed": study.seed,
         "software": f"suffice {software_version()}",
     }
@@ -210,11 +203,3 @@ def software_version() -> str:
         return version("suffice")
     except PackageNotFoundError:
         return "0.1.0"
-
-
-def _digest(rows: Iterable[Any]) -> str:
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode())
-        digest.update(b"\n")
-    return digest.hexdigest()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from django.db.models import OuterRef, Q, Subquery
 
 from rankers.metrics import minimal_sufficient_rank
 from studyapp.domain.queries import main_claims
-from studyapp.enums import Interface
 from studyapp.models import (
     Candidate,
     Claim,
@@ -46,34 +50,50 @@ class TrialPreview:
 def first_trials(study: Study) -> list[TrialPreview]:
     """The first trial of each condition, or its first claim before there is a schedule.
 
-    One query, and four for each condition.
+    At most six queries, whatever the number of conditions.
     """
-    conditions = list(study.conditions.order_by("position"))
-    claims = [(condition, _first_claim(study, condition)) for condition in conditions]
-    return [_preview(condition, claim) for condition, claim in claims if claim is not None]
+    claim_of = _first_claims(study)
+    conditions = [each for each in study.conditions.order_by("position") if each.pk in claim_of]
+    candidates: dict[int, list[Candidate]] = defaultdict(list)
+    rows = Candidate.objects.filter(claim__in=set(claim_of.values())).select_related("claim")
+    for row in rows.order_by("claim", "position"):
+        candidates[row.claim_id].append(row)
+    gold_sets: dict[int, list[list[int]]] = defaultdict(list)
+    members = GoldSet.objects.filter(claim__in=candidates).order_by("claim", "position")
+    for claim_id, positions in members.values_list("claim_id", "members"):
+        gold_sets[claim_id].append(positions)
+    orders = _orders(conditions, claim_of)
+    return [
+        _preview(
+            condition,
+            candidates[claim_of[condition.pk]],
+            gold_sets[claim_of[condition.pk]],
+            orders.get((condition.pk, claim_of[condition.pk]), []),
+        )
+        for condition in conditions
+    ]
 
 
-def _first_claim(study: Study, condition: Condition) -> Claim | None:
-    if not study.n_replications:
-        return main_claims(study).order_by("position").first()
-    planned = (
-        PlannedTrial.objects.filter(condition=condition)
-        .select_related("claim")
-        .order_by("slot__replication", "slot__number", "position")
-        .first()
-    )
-    return planned.claim if planned else None
+def _first_claims(study: Study) -> dict[int, int]:
+    """The claim of each condition's first trial, by primary keys: one query."""
+    if study.n_replications:
+        planned = PlannedTrial.objects.filter(condition=OuterRef("pk"))
+        first = planned.order_by("slot__replication", "slot__number", "position").values("claim")
+    else:
+        first = main_claims(study).order_by("position").values("pk")
+    conditions = study.conditions.annotate(first_claim=Subquery(first[:1]))
+    return dict(conditions.filter(first_claim__isnull=False).values_list("pk", "first_claim"))
 
 
-def _preview(condition: Condition, claim: Claim) -> TrialPreview:
-    order = _order(condition, claim)
-    gold_sets = list(
-        GoldSet.objects.filter(claim=claim).order_by("position").values_list("members", flat=True)
-    )
-    candidates = {row.position: row for row in Candidate.objects.filter(claim=claim)}
+def _preview(
+    condition: Condition,
+    candidates: list[Candidate],
+    gold_sets: list[list[int]],
+    order: list[int],
+) -> TrialPreview:
     return TrialPreview(
         condition=condition,
-        claim=claim,
+        claim=candidates[0].claim,
         sentences=[
             ShownSentence(
                 rank,
@@ -88,10 +108,17 @@ def _preview(condition: Condition, claim: Claim) -> TrialPreview:
     )
 
 
-def _order(condition: Condition, claim: Claim) -> list[int]:
-    key = {"condition": condition, "claim": claim}
-    if condition.interface == Interface.INCREMENTAL:
-        rows = Ranking.objects.filter(**key).values_list("order", flat=True)
-    else:
-        rows = Selection.objects.filter(**key).values_list("selected", flat=True)
-    return rows.first() or []
+def _orders(
+    conditions: list[Condition], claim_of: dict[int, int]
+) -> dict[tuple[int, int], list[int]]:
+    """What is shown, by condition and claim: one query for each interface there is."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for table, column, is_incremental in ((Ranking, "order", True), (Selection, "selected", False)):
+        wanted = [each.pk for each in conditions if each.is_incremental == is_incremental]
+        if not wanted:
+            continue
+        pairs = [Q(condition=pk, claim=claim_of[pk]) for pk in wanted]
+        rows = table.objects.filter(reduce(or_, pairs))
+        for condition_id, claim_id, order in rows.values_list("condition_id", "claim_id", column):
+            found[condition_id, claim_id] = order
+    return found

@@ -10,6 +10,7 @@ from studyapp.models.study import RECRUITING_DEFAULTS
 
 MAX_OTHER_PARAMETERS = 10
 MAX_REPEATS = 100
+MAX_EXTRA_PLACES = 100
 #: Parameters of the study's link with a meaning of their own.
 TAKEN = frozenset({"run", "notice"})
 
@@ -57,8 +58,8 @@ def _is_list(value: Any) -> bool:
     )
 
 
-def _is_repeats(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_REPEATS
+def _is_whole(value: Any, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 _NAME = "up to 40 letters, digits and underscores, and not run or notice"
@@ -68,5 +69,12 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         _is_list,
         f"a list of at most {MAX_OTHER_PARAMETERS} different names, each {_NAME}",
     ),
-    "repeats": (_is_repeats, f"a whole number from 1 to {MAX_REPEATS}"),
+    "repeats": (
+        lambda v: _is_whole(v, 1, MAX_REPEATS),
+        f"a whole number from 1 to {MAX_REPEATS}",
+    ),
+    "extra_places": (
+        lambda v: _is_whole(v, 0, MAX_EXTRA_PLACES),
+        f"a whole number from 0 to {MAX_EXTRA_PLACES}",
+    ),
 }

@@ -1,4 +1,5 @@
-"""How a run ends before it is finished, or is judged afterwards: one function a transition.
+"""How a run ends before it is finished, or is judged afterwards, and how a mistaken end is undone:
+one function a transition.
 
 Every end frees the run's place at once; what was done stays, marked. The audit log names the slot
 and never the person, so that it says nothing of who withdraws later.
@@ -13,10 +14,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from studyapp.domain import audit
-from studyapp.domain.seats import mark_incomplete
-from studyapp.enums import AuditAction, EnrolmentState
-from studyapp.errors import StudyError
-from studyapp.models import Enrolment, Study
+from studyapp.domain.seats import free_seat_in, mark_incomplete
+from studyapp.enums import AuditAction, EnrolmentState, TrialState
+from studyapp.errors import NoFreeSlot, StudyError
+from studyapp.models import Enrolment, Study, Trial
 from studyapp.models.assignment import RUNNING
 
 #: Longest note of a researcher, and the most minutes that a place can be held longer.
@@ -75,6 +76,12 @@ REJECT = End(
     "has no run that can be rejected",
 )
 
+#: Ends that can be undone: those that a researcher may have brought about by mistake.
+RESTORABLE = (*_LEFT, EnrolmentState.PAID_PARTIAL, EnrolmentState.REJECTED)
+_RESTORED = [
+    "state", "seat", "lease_until", "ended_at", "end_reason", "end_note", "ended_from"
+]  # fmt: skip
+
 
 def return_run(study: Study, participant_code: str) -> Enrolment:
     """Free the place of somebody who gave the task back to the recruiter; the data stay, marked.
@@ -128,13 +135,63 @@ def end_run(study: Study, participant_code: str, end: End, note: str = "") -> En
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         run = _last_run(study, participant_code, end.allowed_from, end.says)
-        old_state = run.state
+        run.ended_from = run.state
         run.state, run.end_reason, run.end_note = end.state, end.reason, note
         run.ended_at = run.ended_at or timezone.now()
-        run.save(update_fields=["state", "end_reason", "end_note", "ended_at"])
+        run.save(update_fields=["state", "end_reason", "end_note", "ended_at", "ended_from"])
         mark_incomplete(run)
-        audit.record(end.action, study, slot=str(run.slot), old_state=old_state)
+        audit.record(end.action, study, slot=str(run.slot), old_state=run.ended_from)
         return run
+
+
+def restore_run(study: Study, participant_code: str) -> Enrolment:
+    """Undo a mistaken end of the participant's last run that ended, in one transaction.
+
+    A run that was finished is so again. Any other goes on where it stopped, in its slot, with a
+    new lease; the trial that it was in is open again, with the time between inside it. Whoever was
+    screened out or failed the checks stays out. Raises StudyError where there is no such run, the
+    person has another one under way, or no seat of the slot is free any more.
+    """
+    with transaction.atomic():
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        run = _last_run(study, participant_code, RESTORABLE, "has no run whose end can be undone")
+        old_state = run.state
+        if run.ended_from == EnrolmentState.COMPLETED:
+            run.state = EnrolmentState.COMPLETED
+        else:
+            _refuse_second_run(run, participant_code)
+            _go_on(run, study.lease_minutes)
+        run.seat = _seat_again(study, run, participant_code)
+        run.end_reason = run.end_note = run.ended_from = ""
+        run.save(update_fields=_RESTORED)
+        audit.record(AuditAction.RUN_RESTORED, study, slot=str(run.slot), old_state=old_state)
+        return run
+
+
+def _go_on(run: Enrolment, lease_minutes: int) -> None:
+    """Set a run that stopped going again, and the trial that it was in."""
+    has_begun = run.started_at is not None
+    run.state = EnrolmentState.ACTIVE if has_begun else EnrolmentState.CONSENTED
+    run.ended_at = None
+    run.lease_until = timezone.now() + timedelta(minutes=lease_minutes)
+    Trial.objects.filter(enrolment=run, state=TrialState.INCOMPLETE).update(state=TrialState.OPEN)
+
+
+def _seat_again(study: Study, run: Enrolment, participant_code: str) -> int:
+    """The seat that the run had, or another one of its slot. Raises StudyError."""
+    try:
+        return free_seat_in(study, run)
+    except NoFreeSlot:
+        raise StudyError(
+            f"participant {participant_code!r}: every place of slot {run.slot} is taken by now, so "
+            "the run cannot be restored. Its data are kept, marked as they are."
+        ) from None
+
+
+def _refuse_second_run(run: Enrolment, participant_code: str) -> None:
+    others = Enrolment.objects.filter(participant_id=run.participant_id, state__in=RUNNING)
+    if others.exists():
+        raise StudyError(f"participant {participant_code!r}: has another run under way by now.")
 
 
 def extend_run(study: Study, participant_code: str, minutes: int) -> Enrolment:

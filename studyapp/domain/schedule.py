@@ -1,17 +1,14 @@
-"""Lay out a study's subsets and slots, and prove the balance from what is stored."""
+"""Lay out a study's subsets and slots, add cycles, and take a draft's schedule away."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Count
 
-from studyapp.domain import audit, latin
+from studyapp.domain import audit, cycles, latin
 from studyapp.domain.queries import main_claims
-from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy
+from studyapp.enums import AuditAction, ConditionPolicy, OrderPolicy, StudyState
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Study, Subset
 
@@ -19,35 +16,14 @@ from studyapp.models import Claim, Condition, Enrolment, PlannedTrial, Slot, Stu
 MAX_PLANNED = 1_000_000
 
 
-@dataclass
-class Balance:
-    """The balance table of a schedule, and every way in which it is not balanced."""
-
-    n_slots: int
-    n_trials: int
-    #: (replication, condition name) -> claims seen exactly once there
-    claims_once: dict[tuple[int, str], int] = field(default_factory=dict)
-    #: rows: replication, slot, trials, first condition, subset numbers by condition name
-    rows: list[dict] = field(default_factory=list)
-    #: condition name -> mean position of its trials (from 1)
-    mean_position: dict[str, float] = field(default_factory=dict)
-    #: condition name -> slots that begin with it
-    first_condition: dict[str, int] = field(default_factory=dict)
-    subset_sizes: dict[int, int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def is_balanced(self) -> bool:
-        return not self.problems
-
-
 def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **policies: str) -> None:
     """Make subsets, slots and planned trials, all or nothing.
 
     A draft's schedule is made anew, with another ``order_policy`` or ``condition_policy`` if
     ``policies`` holds one. Once the study has opened only further cycles can be added: same
-    subsets and seed, more replications. Raises NotReady without claims or conditions or when the
-    numbers do not fit, NotEditable for any other change after the opening.
+    subsets and seed, more replications, each addition recorded with its hash. Raises NotReady
+    without claims or conditions or when the numbers do not fit, NotEditable for any other change
+    after the opening.
     """
     if n_replications < 1:
         raise NotReady("--replications must be 1 or more.")
@@ -77,6 +53,8 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
             _make_subsets(study, claims, n_subsets, seed)
         for replication in range(first_new, n_replications + 1):
             _make_cycle(study, claims, conditions, n_subsets, replication, seed)
+        if not study.is_draft and first_new <= n_replications:
+            study.frozen = cycles.frozen_with(study, first_new, n_replications)
         study.n_subsets, study.n_replications, study.seed = n_subsets, n_replications, seed
         study.save(
             update_fields=[
@@ -85,11 +63,36 @@ def lay_out(study: Study, n_subsets: int, n_replications: int, seed: int, **poli
                 "seed",
                 "order_policy",
                 "condition_policy",
+                "frozen",
             ]
         )
         audit.record(
             AuditAction.SCHEDULED, study, subsets=n_subsets, replications=n_replications, seed=seed
         )
+
+
+def add_cycles(study: Study, n_further: int, *, n_before: int | None = None) -> int:
+    """Lay out ``n_further`` more cycles with the same subsets, seed and policies.
+
+    ``n_before`` is the number of cycles that the caller knows of: when they were added already, as
+    by a form that is sent twice, nothing happens. Returns the number of cycles then. Raises
+    NotReady without a schedule or when it would be too large, NotEditable for a closed study or
+    when the number of cycles is another one by now.
+    """
+    if n_further < 1:
+        raise NotReady("Add at least one cycle.")
+    with transaction.atomic():
+        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        n_now = locked.n_replications
+        if not n_now:
+            raise NotReady("The study has no schedule yet: lay it out first (schedule).")
+        n_before = n_now if n_before is None else n_before
+        if n_now == n_before + n_further:
+            return n_now
+        if n_now != n_before:
+            raise NotEditable(f"The study has {n_now} cycles by now: look at the schedule again.")
+        lay_out(locked, locked.n_subsets, n_now + n_further, locked.seed)
+        return n_now + n_further
 
 
 def remove_schedule(study: Study) -> None:
@@ -105,74 +108,6 @@ def remove_schedule(study: Study) -> None:
         locked.n_replications = 0
         locked.save(update_fields=["n_replications"])
         audit.record(AuditAction.SCHEDULE_REMOVED, locked)
-
-
-def balance_of(study: Study) -> Balance:
-    """Check the stored schedule: each claim once per condition and cycle, nobody twice."""
-    planned = list(
-        PlannedTrial.objects.filter(slot__study=study)
-        .order_by("slot__replication", "slot__number", "position")
-        .values_list(
-            "slot_id",
-            "replication",
-            "slot__number",
-            "position",
-            "claim_id",
-            "claim__subset__number",
-            "condition__name",
-        )
-    )
-    names = list(study.conditions.order_by("position").values_list("name", flat=True))
-    claim_ids = set(main_claims(study).values_list("id", flat=True))
-    balance = Balance(n_slots=len({row[0] for row in planned}), n_trials=len(planned))
-    balance.subset_sizes = dict(
-        Subset.objects.filter(study=study)
-        .annotate(size=Count("claims"))
-        .order_by("number")
-        .values_list("number", "size")
-    )
-    per_cell = Counter((row[1], row[6], row[4]) for row in planned)
-    for replication in sorted({row[1] for row in planned}):
-        for name in names:
-            counts = {claim: per_cell[replication, name, claim] for claim in claim_ids}
-            once = sum(count == 1 for count in counts.values())
-            balance.claims_once[replication, name] = once
-            if once != len(claim_ids):
-                balance.problems.append(
-                    f"replication {replication}, {name}: {len(claim_ids) - once} of "
-                    f"{len(claim_ids)} claims are not seen exactly once"
-                )
-    per_slot = Counter((row[0], row[4]) for row in planned)
-    repeats = sum(count > 1 for count in per_slot.values())
-    if repeats:
-        balance.problems.append(f"{repeats} times a slot shows the same claim twice")
-    _describe_slots(balance, planned, names)
-    return balance
-
-
-def _describe_slots(balance: Balance, planned: list[tuple], names: list[str]) -> None:
-    slots: dict[int, list[tuple]] = {}
-    for row in planned:
-        slots.setdefault(row[0], []).append(row)
-    first = Counter()
-    for rows in slots.values():
-        first[rows[0][6]] += 1
-        balance.rows.append(
-            {
-                "replication": rows[0][1],
-                "slot": rows[0][2],
-                "n_trials": len(rows),
-                "first_condition": rows[0][6],
-                "subsets": {
-                    name: sorted({row[5] for row in rows if row[6] == name}) for name in names
-                },
-            }
-        )
-    for name in names:
-        positions = [row[3] for row in planned if row[6] == name]
-        if positions:
-            balance.mean_position[name] = sum(positions) / len(positions)
-        balance.first_condition[name] = first[name]
 
 
 def check_numbers(study: Study, k: int, n_claims: int, m: int) -> None:
@@ -192,6 +127,8 @@ def cells_of(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _refuse_change_of_design(study: Study, k: int, replications: int, seed: int) -> None:
+    if study.state == StudyState.CLOSED:
+        raise NotEditable("The study is closed: nobody could take further slots.")
     if k != study.n_subsets or seed != study.seed:
         raise NotEditable(
             f"The study has opened with --subsets {study.n_subsets} --seed {study.seed}: "

@@ -122,6 +122,8 @@ class Enrolment(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     end_reason = models.CharField(max_length=40, blank=True)
+    #: The state before a researcher ended the run, so that the end can be undone.
+    ended_from = models.CharField(max_length=20, choices=EnrolmentState, blank=True)
     #: What a researcher wrote about the end; for researchers alone, never exported.
     end_note = models.CharField(max_length=500, blank=True)
 

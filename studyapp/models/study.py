@@ -29,11 +29,13 @@ SITTING_DEFAULTS: dict[str, Any] = {
     "allows_translation": False,
 }
 
-#: How a recruiter's links say who comes, where the study does not say otherwise: not at all.
+#: How people come, where the study does not say otherwise: by a link that does not say who they
+#: are, and none beyond what the slots are planned for.
 RECRUITING_DEFAULTS: dict[str, Any] = {
     "id_parameter": "",
     "other_parameters": [],
     "repeats": 1,
+    "extra_places": 0,
 }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from studyapp.domain.join_forms import invite
+from studyapp.domain.places import places_of
 from studyapp.enums import EnrolmentState, Interface, RunKind, TrialKind
 from studyapp.errors import StudyError
 from studyapp.models import Enrolment, Study, Trial
-from studyapp.models.assignment import HOLDING
 from studyapp.participant_forms import QUESTION_PREFIX
 from studyapp.protocols.verification import CONFIDENCE_SCALE
 from studyapp.simulation.pages import Page, Visitor
@@ -22,11 +22,8 @@ from studyapp.simulation.readers import (
 
 def free_simulated_seats(study: Study) -> int:
     """How many simulated participants the study still has room for."""
-    seats = sum(study.slots.values_list("target", flat=True))
-    held = Enrolment.objects.filter(
-        slot__study=study, run_kind=RunKind.SIMULATED, state__in=HOLDING
-    ).count()
-    return seats - held
+    places = places_of(study, RunKind.SIMULATED)
+    return places.free + places.extra_free
 
 
 def simulate(

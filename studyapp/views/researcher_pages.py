@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 
 from studyapp.access import studies_for
 from studyapp.domain.queries import RunCounts, run_counts
+from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import EnrolmentState, RunKind, TrialKind
 from studyapp.forms import CloseForm
 from studyapp.models import Claim, Condition, Ranking, Selection, Slot, Study
@@ -119,17 +120,17 @@ def study_page(
     study: Study, *, refused: list[str] | None = None, close_form: CloseForm | None = None
 ) -> StudyPage:
     """Read every card: the same number of queries whatever the study holds."""
-    claims = preparation.claim_counts(study)
-    conditions = list(study.conditions.order_by("position"))
-    precompute = precompute_status(study)
+    facts = StudyFacts(study)
+    claims, conditions = facts.claims, facts.conditions
+    precompute = precompute_status(study, rows=facts.progress)
     people = people_of(study)
     completed = running.completed_trials(study)
     cards = [
         preparation.claims_card(study, claims),
         preparation.conditions_card(study, conditions),
         preparation.rankings_card(study, precompute),
-        schedule_card(study, claims.n, conditions),
-        running.opening_card(study, running.opening_status(study, people, close_form)),
+        schedule_card(study, claims.n, conditions, facts.balance),
+        running.opening_card(study, running.opening_status(study, people, close_form, facts)),
         people_card(study, people),
         running.measures_card(study, completed),
         running.export_card(study, claims.n, completed),

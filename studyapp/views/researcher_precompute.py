@@ -81,10 +81,17 @@ def ring(study: Study) -> list[str]:
     return []
 
 
-def precompute_status(study: Study, problems: list[str] | None = None) -> PrecomputeStatus:
-    """Read the rankings card from the stored rows; ``problems`` are shown on top of it."""
-    rows = progress.progress_of(study)
-    failures = progress.failures_of(study)
+def precompute_status(
+    study: Study,
+    problems: list[str] | None = None,
+    rows: list[ConditionProgress] | None = None,
+) -> PrecomputeStatus:
+    """Read the rankings card from the stored rows; ``problems`` are shown on top of it.
+
+    ``rows`` is the progress where the caller has read it already.
+    """
+    rows = progress.progress_of(study) if rows is None else rows
+    failures = progress.failures_of(study) if any(row.failed for row in rows) else []
     seconds = _computing_seconds(study)
     is_settled = not sum(row.queued + row.running for row in rows)
     is_silent = not is_settled and not progress.worker_answers()

@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-
-from django.db.models import Count, Sum
-
-from studyapp.domain.queries import main_claims
-from studyapp.enums import Label, TrialKind
-from studyapp.models import Claim, Condition, Study
+from studyapp.domain.study_facts import ClaimCounts
+from studyapp.enums import Label
+from studyapp.models import Condition, Study
 from studyapp.views.researcher_card import Card, Command, Tone, manage
 from studyapp.views.researcher_precompute import PrecomputeStatus
 from studyapp.views.researcher_schedule import fill_of
 from studyapp.views.researcher_words import counted, listed, shares
 
 # ---- claims --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ClaimCounts:
-    """What the main claims are, counted: by label, by size of the smallest gold set, by licence.
-
-    ``n_practice`` and ``n_attention`` are the claims kept for other trials.
-    """
-
-    n: int
-    by_label: dict[str, int]
-    by_gold_size: dict[int, int]
-    mean_candidates: float
-    by_license: dict[str, int]
-    n_practice: int
-    n_attention: int
-
-
-def claim_counts(study: Study) -> ClaimCounts:
-    """Count a study's claims in two queries."""
-    labels: Counter[str] = Counter()
-    sizes: Counter[int] = Counter()
-    roles: Counter[str] = Counter()
-    n_candidates = 0
-    groups = (
-        Claim.objects.filter(study=study)
-        .values_list("role", "label", "gold_min_size")
-        .annotate(n=Count("id"), candidates=Sum("n_candidates"))
-        .order_by()
-    )
-    for role, label, size, n, candidates in groups:
-        roles[role] += n
-        if role != TrialKind.MAIN:
-            continue
-        labels[label] += n
-        sizes[size] += n
-        n_candidates += candidates
-    licenses = main_claims(study).values_list("license").annotate(n=Count("id")).order_by("license")
-    n_claims = labels.total()
-    return ClaimCounts(
-        n=n_claims,
-        by_label={label: labels[label] for label in Label.values if labels[label]},
-        by_gold_size=dict(sorted(sizes.items())),
-        mean_candidates=n_candidates / n_claims if n_claims else 0.0,
-        by_license={license or "not said": n for license, n in licenses},
-        n_practice=roles[TrialKind.PRACTICE],
-        n_attention=roles[TrialKind.ATTENTION],
-    )
 
 
 def claims_card(study: Study, counts: ClaimCounts) -> Card:

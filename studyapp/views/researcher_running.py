@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from django.db.models import Count
 from django.urls import reverse
 
+from studyapp.domain.cycles import ADDED, frozen_at_opening
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
+from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import RunKind, StudyState, TrialKind, TrialState
 from studyapp.forms import CloseForm
 from studyapp.models import Study, Trial
@@ -36,10 +38,14 @@ class OpeningStatus:
 
 
 def opening_status(
-    study: Study, people: People | None = None, close_form: CloseForm | None = None
+    study: Study,
+    people: People | None = None,
+    close_form: CloseForm | None = None,
+    facts: StudyFacts | None = None,
 ) -> OpeningStatus:
     """Read the opening card. ``close_form`` is the one with a mistake, if there was one."""
-    problems = opening_problems(study) if study.is_draft else []
+    facts = facts or StudyFacts(study)
+    problems = opening_problems(study, facts) if study.is_draft else []
     n_under_way = people.n_under_way if people else 0
     state, tone, says = _words(study, problems, n_under_way)
     can_close = study.state in (StudyState.OPEN, StudyState.PAUSED)
@@ -48,7 +54,7 @@ def opening_status(
         tone=tone,
         says=says,
         problems=problems,
-        warnings=opening_warnings(study) if study.is_draft and not problems else [],
+        warnings=opening_warnings(study, facts) if study.is_draft and not problems else [],
         can_open=study.is_draft and not problems,
         can_pause=study.is_open,
         can_resume=study.state == StudyState.PAUSED,
@@ -56,8 +62,18 @@ def opening_status(
         can_delete=study.state in (StudyState.DRAFT, StudyState.CLOSED),
         close_says=_close_says(n_under_way),
         close_form=(close_form or CloseForm(study)) if can_close else None,
-        frozen=[(name, str(value)) for name, value in study.frozen.items()],
+        frozen=_frozen_rows(study),
     )
+
+
+def _frozen_rows(study: Study) -> list[tuple[str, str]]:
+    """What was frozen at the opening, and every addition to the schedule since."""
+    rows = [(name, str(value)) for name, value in frozen_at_opening(study.frozen).items()]
+    for added in study.frozen.get(ADDED, []):
+        first, last = added["first_replication"], added["last_replication"]
+        cycles = f"cycle {first}" if first == last else f"cycles {first} to {last}"
+        rows.append((f"{cycles}, added {added['at']}", added["schedule"]))
+    return rows
 
 
 def opening_card(study: Study, status: OpeningStatus) -> Card:
@@ -128,7 +144,9 @@ def _close_says(n_under_way: int) -> str:
 
 
 def completed_trials(study: Study) -> dict[str, int]:
-    """How many main trials were finished, by kind of run."""
+    """How many main trials were finished, by kind of run. A draft has none: no query."""
+    if study.is_draft:
+        return dict.fromkeys(RunKind.values, 0)
     completed = Trial.objects.filter(
         enrolment__slot__study=study, state=TrialState.COMPLETED, kind=TrialKind.MAIN
     )

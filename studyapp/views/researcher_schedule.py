@@ -1,23 +1,22 @@
-"""The schedule card: slots drawn as rows, which subset under which condition, balance sums."""
+"""The schedule card, and how slots are drawn on it, on the schedule page and while setting up."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from itertools import groupby
 
 from django.urls import reverse
 
+from studyapp.domain.balance import Balance
 from studyapp.domain.power_hint import Size, can_be_judged, known_hint
-from studyapp.domain.schedule import Balance, balance_of
-from studyapp.enums import ConditionPolicy, StudyState
-from studyapp.models import Condition, PlannedTrial, Study
+from studyapp.enums import ConditionPolicy
+from studyapp.models import Condition, Study
 from studyapp.views.researcher_card import Card, Command, Tone, manage
-from studyapp.views.researcher_words import counted, number, shares
+from studyapp.views.researcher_words import counted, number
 
 #: Width of a drawn slot, in its own units.
 STRIP_WIDTH = 240
-#: Replication and number of a slot.
-SlotKey = tuple[int, int]
+STRIP_HEIGHT = 14
 #: Fills the schedule can draw; more conditions begin again.
 N_FILLS = 4
 
@@ -27,13 +26,12 @@ def fill_of(position: int) -> int:
     return (position - 1) % N_FILLS + 1
 
 
-def schedule_card(study: Study, n_claims: int, conditions: list[Condition]) -> Card:
-    """Slots, which subset each sees under which condition, and the proof of balance."""
-    balance = balance_of(study)
+def schedule_card(
+    study: Study, n_claims: int, conditions: list[Condition], balance: Balance
+) -> Card:
+    """How large the schedule is, whether it is balanced, and where to see the whole of it."""
     if not balance.n_slots:
         return _no_schedule(study, n_claims, len(conditions))
-    names = [condition.name for condition in conditions]
-    orders = _trial_orders(study)
     return Card(
         anchor="schedule",
         title="Schedule",
@@ -44,36 +42,33 @@ def schedule_card(study: Study, n_claims: int, conditions: list[Condition]) -> C
         ),
         template="researcher/_schedule.html",
         is_open=not balance.is_balanced,
-        missing=balance.problems,
+        missing=balance.problems[:MAX_PROBLEMS],
         content={
-            "names": names,
-            "legend": [(name, fill_of(place)) for place, name in enumerate(names, start=1)],
-            "rows": _slot_rows(balance, names, orders),
-            "sums": _balance_sums(balance, names, orders),
+            "address": reverse("study-schedule", args=[study.slug]),
+            "sums": condition_sums(balance, conditions, n_claims),
             "n_trials": number(balance.n_trials),
-            "sizes": shares({f"subset {k}": n for k, n in balance.subset_sizes.items()}),
-            "policy": (
-                f"Order: {study.get_order_policy_display().lower()}. "
-                f"{study.get_condition_policy_display()}. Seed: {study.seed}"
+            "size": (
+                f"{counted(n_claims, 'claim')} in {counted(study.n_subsets, 'subset')}, "
+                f"{counted(study.n_replications, 'cycle')}"
             ),
+            "policy": policy_of(study),
             "is_balanced": balance.is_balanced,
-            "strip_width": STRIP_WIDTH,
             "power": _power(
                 study, Size(balance.n_slots, n_claims, study.n_subsets, len(conditions))
             ),
         },
-        command=None
-        if study.state == StudyState.CLOSED
-        else Command(
-            "Add a cycle (one more replication of every slot):",
-            manage(
-                "schedule",
-                study.slug,
-                f"--subsets {study.n_subsets}",
-                f"--replications {study.n_replications + 1}",
-                f"--seed {study.seed}",
-            ),
-        ),
+    )
+
+
+#: Problems listed on the card; the schedule page counts them by cycle.
+MAX_PROBLEMS = 5
+
+
+def policy_of(study: Study) -> str:
+    """The order policy, who meets which condition, and the seed, in a line."""
+    return (
+        f"Order: {study.get_order_policy_display().lower()}. "
+        f"{study.get_condition_policy_display()}. Seed: {study.seed}"
     )
 
 
@@ -113,29 +108,28 @@ def _no_schedule(study: Study, n_claims: int, n_conditions: int) -> Card:
     )
 
 
-def _slot_rows(balance: Balance, names: list[str], orders: dict[SlotKey, list[int]]) -> list[dict]:
+def condition_sums(
+    balance: Balance, conditions: list[Condition], n_claims: int
+) -> list[dict[str, object]]:
+    """For each condition: its trials, cycles with every claim once, and where it stands."""
+    cycles: dict[str, list[int]] = defaultdict(list)
+    for (_, name), once in balance.claims_once.items():
+        cycles[name].append(once)
     return [
         {
-            "slot": f"{row['replication']}.{row['slot']}",
-            "strip": strip_of(orders.get((row["replication"], row["slot"]), [])),
-            "subsets": [", ".join(map(str, row["subsets"][name])) or "–" for name in names],
-            "n_trials": number(row["n_trials"]),
+            "name": condition.name,
+            "fill": fill_of(place),
+            "n_trials": number(balance.trials_of[condition.name]),
+            "once": (
+                f"{counted(n_claims, 'claim')} once each in "
+                f"{number(cycles[condition.name].count(n_claims))} of "
+                f"{counted(len(cycles[condition.name]), 'cycle')}"
+            ),
+            "first": number(balance.first_condition[condition.name]),
+            "mean_position": f"{balance.mean_position.get(condition.name, 0):.1f}",
         }
-        for row in balance.rows
+        for place, condition in enumerate(conditions, start=1)
     ]
-
-
-def _trial_orders(study: Study) -> dict[SlotKey, list[int]]:
-    """The condition (by position) of every trial, in order, by slot."""
-    planned = (
-        PlannedTrial.objects.filter(slot__study=study)
-        .order_by("slot__replication", "slot__number", "position")
-        .values_list("slot__replication", "slot__number", "condition__position")
-    )
-    return {
-        slot: [condition for _, _, condition in trials]
-        for slot, trials in groupby(planned, key=lambda row: (row[0], row[1]))
-    }
 
 
 def strip_of(conditions: list[int]) -> list[dict]:
@@ -156,29 +150,11 @@ def strip_of(conditions: list[int]) -> list[dict]:
     return pieces
 
 
-def _balance_sums(
-    balance: Balance, names: list[str], orders: dict[SlotKey, list[int]]
-) -> list[dict]:
-    n_cycles = len({replication for replication, _ in balance.claims_once})
-    n_claims = sum(balance.subset_sizes.values())
-    n_trials = Counter(position for order in orders.values() for position in order)
-    sums = []
-    for position, name in enumerate(names, start=1):
-        full = sum(
-            once == n_claims
-            for (_, condition), once in balance.claims_once.items()
-            if condition == name
+def paths_of(conditions: list[int]) -> list[dict]:
+    """The same drawing with one shape for each fill, for pages with many slots."""
+    drawn: dict[int, list[str]] = defaultdict(list)
+    for piece in strip_of(conditions):
+        drawn[piece["fill"]].append(
+            f"M{piece['x']} 0h{piece['width']}v{STRIP_HEIGHT}H{piece['x']}z"
         )
-        sums.append(
-            {
-                "name": name,
-                "n_trials": number(n_trials[position]),
-                "once": (
-                    f"{counted(n_claims, 'claim')} once each in {full} of "
-                    f"{counted(n_cycles, 'cycle')}"
-                ),
-                "first": number(balance.first_condition.get(name, 0)),
-                "mean_position": f"{balance.mean_position.get(name, 0):.1f}",
-            }
-        )
-    return sums
+    return [{"fill": fill, "path": "".join(shapes)} for fill, shapes in sorted(drawn.items())]

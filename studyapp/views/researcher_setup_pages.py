@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -49,6 +49,14 @@ STEPS = (
     Step("analysis", "Preregistration"),
     Step("review", "Review and open"),
 )
+
+
+class Counts(NamedTuple):
+    """How many claims of all roles, conditions and slots a study has."""
+
+    claims: int
+    conditions: int
+    slots: int
 
 
 @dataclass(frozen=True)
@@ -118,13 +126,17 @@ def setup_page(
     *,
     template: str | None = None,
     status: int = 200,
+    counts: Counts | None = None,
 ) -> HttpResponse:
-    """The page of one step, with the list of steps beside it."""
+    """The page of one step, with the list of steps beside it.
+
+    ``counts`` is what the study holds, where the caller has counted it already.
+    """
     names = [one.name for one in STEPS]
     place = names.index(step)
     common = {
         "study": study,
-        "steps": step_links(study, step),
+        "steps": step_links(study, step, counts),
         "step": STEPS[place],
         "step_number": place + 1,
         "n_steps": len(STEPS),
@@ -159,9 +171,9 @@ def to_step(study: Study, step: str) -> HttpResponse:
     return response
 
 
-def step_links(study: Study, current: str) -> list[StepLink]:
-    """The list of steps with what each holds: three queries."""
-    states = _states(study)
+def step_links(study: Study, current: str, counts: Counts | None = None) -> list[StepLink]:
+    """The list of steps with what each holds: three queries where this was not counted yet."""
+    states = _states(study, counts or _counts(study))
     return [
         StepLink(
             url=reverse(step.url_name, args=[study.slug]),
@@ -174,10 +186,13 @@ def step_links(study: Study, current: str) -> list[StepLink]:
     ]
 
 
-def _states(study: Study) -> dict[str, tuple[str, Tone]]:
+def _counts(study: Study) -> Counts:
     n_claims = Claim.objects.filter(study=study).count()
-    n_conditions = study.conditions.count()
-    n_slots = study.slots.count()
+    return Counts(n_claims, study.conditions.count(), study.slots.count())
+
+
+def _states(study: Study, counts: Counts) -> dict[str, tuple[str, Tone]]:
+    n_claims, n_conditions, n_slots = counts
     n_texts = len([text for text in study.texts.values() if text])
     n_questions = len(study.sitting_setting("questionnaire"))
     has_all = bool(n_claims and n_conditions)

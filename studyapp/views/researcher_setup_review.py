@@ -9,9 +9,16 @@ from django.urls import reverse
 
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.preview import ShownSentence, TrialPreview, first_trials
+from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import Interface
 from studyapp.models import Study
-from studyapp.views.researcher_setup_pages import STEPS, is_editable, setup_page, setup_view
+from studyapp.views.researcher_setup_pages import (
+    STEPS,
+    Counts,
+    is_editable,
+    setup_page,
+    setup_view,
+)
 from studyapp.views.researcher_words import counted, listed
 
 #: Sentences of a preview; a page of sixty would hide the next condition.
@@ -36,15 +43,19 @@ STEP_OF = {
 @setup_view("GET", "HEAD")
 def review(request: HttpRequest, study: Study) -> HttpResponse:
     """Problems, remarks and previews; the button opens the study."""
-    problems = opening_problems(study) if study.is_draft else []
-    warnings = opening_warnings(study) if study.is_draft else []
+    facts = StudyFacts(study)
+    problems = opening_problems(study, facts) if study.is_draft else []
+    warnings = opening_warnings(study, facts) if study.is_draft else []
     context = {
         "problems": [_with_link(study, problem) for problem in problems],
         "warnings": [_with_link(study, warning) for warning in warnings],
         "can_open": is_editable(study) and not problems,
         "previews": [_shown(preview) for preview in first_trials(study)],
     }
-    return setup_page(request, study, "review", context)
+    claims = facts.claims
+    n_claims = claims.n + claims.n_practice + claims.n_attention
+    counts = Counts(n_claims, len(facts.conditions), facts.balance.n_slots)
+    return setup_page(request, study, "review", context, counts=counts)
 
 
 def _with_link(study: Study, text: str) -> dict[str, str]:

@@ -76,6 +76,15 @@ RULES: dict[str, dict[str, str]] = {
     "study-participant": {"GET": VIEWER},
     "participant-recruiter-id": {"POST": EDITOR},
     "participant-action": {"GET": EDITOR, "POST": EDITOR},
+    "study-schedule": {"GET": VIEWER},
+    "schedule-claims": {"GET": VIEWER},
+    "schedule-subsets": {"GET": VIEWER},
+    "schedule-table": {"GET": VIEWER},
+    "schedule-cycles": {"GET": EDITOR, "POST": EDITOR},
+    "slot-close": {"GET": EDITOR, "POST": EDITOR},
+    "slot-reopen": {"GET": EDITOR, "POST": EDITOR},
+    "subset-close": {"GET": EDITOR, "POST": EDITOR},
+    "subset-reopen": {"GET": EDITOR, "POST": EDITOR},
     "setup-new": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "import-export": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "api-token": {"GET": LOGGED_IN, "POST": LOGGED_IN},
@@ -198,6 +207,10 @@ def address(name: str, study: Study) -> str:
         arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
     if name in ("member-role", "member-remove"):
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
+    if name in ("slot-close", "slot-reopen"):
+        arguments += [1, 1]
+    if name in ("subset-close", "subset-reopen"):
+        arguments.append(1)
     if name == "invitation-revoke":
         arguments.append(_id_of(study.invitations))
     if name in ("setup-condition", "setup-condition-move", "setup-condition-remove"):

@@ -37,6 +37,11 @@ WRITING = {
     ("POST", ONE + "precompute/retry/"): Role.EDITOR,
     ("POST", ONE + "resume/"): Role.EDITOR,
     ("POST", ONE + "schedule/"): Role.EDITOR,
+    ("POST", ONE + "schedule/cycles/"): Role.EDITOR,
+    ("POST", ONE + "slots/{replication}.{number}/close/"): Role.EDITOR,
+    ("POST", ONE + "slots/{replication}.{number}/reopen/"): Role.EDITOR,
+    ("POST", ONE + "subsets/{number}/close/"): Role.EDITOR,
+    ("POST", ONE + "subsets/{number}/reopen/"): Role.EDITOR,
 }
 
 
@@ -48,10 +53,16 @@ def owned() -> Study:
     return study
 
 
+def filled(path: str, study: Study, participant: str = "p1") -> str:
+    """The address for a study, its first slot and subset, and a participant."""
+    names = {"slug": study.slug, "participant": participant, "action": "release"}
+    return path.format(**names, replication=1, number=1)
+
+
 def send(api: Api, method: str, path: str, study: Study) -> Any:
     """A request that would do something if it were let in."""
     code = Participant.objects.get(enrolments__slot__study=study).code
-    address = path.format(slug=study.slug, participant=code, action="release")
+    address = filled(path, study, code)
     body = {} if "{action}" in path else {"slug": study.slug}
     return api.ask(method, address, body if method != "GET" else None)
 
@@ -64,8 +75,8 @@ def is_untouched(study: Study) -> bool:
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 26
-    assert len(OF_STUDIES) == 24
+    assert len(OPERATIONS) == 31
+    assert len(OF_STUDIES) == 29
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
@@ -95,9 +106,7 @@ def test_R113_a_participants_key_is_refused_everywhere(
     method: str, path: str, owned: Study
 ) -> None:
     enrolment = factories.joined(owned)
-    answer = Api(token=enrolment.token).ask(
-        method, path.format(slug=owned.slug, participant="p1", action="release")
-    )
+    answer = Api(token=enrolment.token).ask(method, filled(path, owned))
     assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
     assert is_untouched(owned)
 
@@ -119,9 +128,7 @@ def test_R111_no_answer_tells_a_participant_the_label(path: str, owned: Study) -
         {"Authorization": f"Bearer {enrolment.token}"},
         {"Cookie": f"run-{owned.code}={enrolment.token}; sessionid={enrolment.token}"},
     ):
-        answer = Client().get(
-            path.format(slug=owned.slug, participant="p1", action="release"), headers=headers
-        )
+        answer = Client().get(filled(path, owned), headers=headers)
         assert answer.status_code in (401, 403)
         text = answer.content.decode()
         assert not any(word in text for word in ("supported", "refuted", "gold", owned.title))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from studyapp.domain import changing
 from studyapp.models import PlannedTrial, Slot, Study
 from tests import factories
 from tests.studyapp.api.asking import Api, error_of
@@ -116,3 +117,68 @@ def test_a_page_needs_the_same_queries_for_any_number(
     with django_assert_num_queries(4):  # token, study, keys, rows
         answer = api.get(f"studies/{study.slug}/schedule/")
     assert len(answer.json()["results"]) == 8 * n_replications
+
+
+def test_cycles_are_added_to_an_open_study_once_however_often_they_are_asked_for(
+    api: Api, ann: Any
+) -> None:
+    study = factories.open_study(owner=ann)
+    address = f"studies/{study.slug}/schedule/cycles/"
+    for _ in range(2):
+        answer = api.post(address, {"further": 2, "before": 1})
+        assert (answer.status_code, answer.json()["n_slots"]) == (200, 6)
+    assert answer.json()["is_balanced"] is True
+    late = api.post(address, {"further": 1, "before": 1})
+    assert (late.status_code, error_of(late)["code"]) == (409, "not_editable")
+    assert "has 3 cycles by now" in error_of(late)["message"]
+    assert api.post(address, {"further": 1}).json()["n_slots"] == 8
+
+
+@pytest.mark.parametrize("body", [{}, {"further": 0}, {"further": 1, "cycles": 2}])
+def test_odd_numbers_of_cycles_are_refused(api: Api, ann: Any, body: dict[str, int]) -> None:
+    study = factories.open_study(owner=ann)
+    answer = api.post(f"studies/{study.slug}/schedule/cycles/", body)
+    assert (answer.status_code, error_of(answer)["code"]) == (400, "bad_request")
+    assert study.slots.count() == 2
+
+
+def test_cycles_are_added_to_a_schedule_alone_and_never_to_a_closed_study(
+    api: Api, draft: Study, ann: Any
+) -> None:
+    answer = api.post(f"studies/{draft.slug}/schedule/cycles/", {"further": 1})
+    assert (answer.status_code, error_of(answer)["code"]) == (409, "not_ready")
+    closed = factories.open_study(owner=ann)
+    changing.close_study(closed)
+    answer = api.post(f"studies/{closed.slug}/schedule/cycles/", {"further": 1})
+    assert (answer.status_code, error_of(answer)["code"]) == (409, "not_editable")
+    assert closed.slots.count() == 2
+
+
+def test_slots_and_subsets_are_closed_and_opened_again(api: Api, ann: Any) -> None:
+    study = factories.open_study(owner=ann)
+    root = f"studies/{study.slug}/"
+    slot = {"replication": 1, "slot": 2}
+    assert api.post(f"{root}slots/1.2/close/").json() == slot | {"closed": True}
+    balance = api.get(f"{root}schedule/balance/").json()
+    assert [row["closed"] for row in balance["slots"]] == [False, True]
+    again = api.post(f"{root}slots/1.2/close/")
+    assert again.status_code == 400
+    assert "closed already" in error_of(again)["message"]
+    assert api.post(f"{root}slots/1.2/reopen/").json() == slot | {"closed": False}
+    assert api.post(f"{root}subsets/1/close/").json() == {"subset": 1, "closed": True}
+    balance = api.get(f"{root}schedule/balance/").json()
+    assert [row["closed"] for row in balance["slots"]] == [True, True]
+    assert api.post(f"{root}subsets/1/reopen/").json() == {"subset": 1, "closed": False}
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["slots/1.3", "slots/2.1", "slots/1.99999999999999999999", "subsets/3", f"subsets/{9**30}"],
+)
+@pytest.mark.parametrize("do", ["close", "reopen"])
+def test_a_part_that_the_schedule_does_not_have_is_not_found(
+    api: Api, ann: Any, part: str, do: str
+) -> None:
+    study = factories.open_study(owner=ann)
+    answer = api.post(f"studies/{study.slug}/{part}/{do}/")
+    assert (answer.status_code, error_of(answer)["code"]) == (404, "not_found")

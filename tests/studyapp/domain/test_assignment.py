@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from studyapp.domain import assignment, join_forms
 from studyapp.domain.assignment import join, move_to_free_slot, withdraw
+from studyapp.domain.closing import close_slots
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import record_decision, reveal_next
 from studyapp.enums import EnrolmentState, RunKind, TrialState
@@ -49,9 +50,45 @@ def test_kinds_of_run_fill_their_own_copies_of_the_slots(study):
 def test_a_target_of_two_lets_two_people_fill_a_slot(study):
     study.slots.update(target=2)
     seats = [(str(e.slot), e.seat) for e in (factories.joined(study) for _ in range(4))]
-    assert seats == [("1.1", 1), ("1.1", 2), ("1.2", 1), ("1.2", 2)]
+    assert seats == [("1.1", 1), ("1.2", 1), ("1.1", 2), ("1.2", 2)]
     with pytest.raises(NoFreeSlot):
         factories.joined(study)
+
+
+@pytest.mark.parametrize("n_replications", [1, 30])
+def test_an_arrival_takes_eight_queries_however_many_slots(
+    django_assert_num_queries, n_replications
+):
+    """The study, the form before and its withdrawal; subsets, slots, holders; person and run."""
+    study = factories.open_study(n_replications=n_replications)
+    with django_assert_num_queries(8 + 2):  # with the savepoint of its transaction
+        factories.joined(study)
+    for _ in range(2 * n_replications - 1):
+        factories.joined(study)
+    assert study.slots.filter(enrolments__isnull=True).count() == 0
+    Enrolment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
+    with django_assert_num_queries(11 + 2):  # and the expired ones, one of which is ended
+        factories.joined(study)
+
+
+def test_arrivals_go_where_the_cells_are_least_filled(db):
+    """Cells are shared by the slots of all cycles: a gap is filled in another where it must be."""
+    study = factories.open_study(8, n_subsets=4, n_replications=3)
+    runs = [factories.joined(study) for _ in range(8)]
+    assert [str(run.slot) for run in runs] == [f"{r}.{n}" for r in (1, 2) for n in range(1, 5)]
+    withdraw(runs[1].token)
+    close_slots(study, 1, 2)
+    slots = [factories.joined(study).slot for _ in range(4)]
+    assert [str(slot) for slot in slots] == ["3.2", "3.4", "3.1", "3.3"]
+    gap = runs[1].slot.cells
+    assert [sum(cell in gap for cell in slot.cells) for slot in slots] == [1, 1, 0, 0]
+
+
+def test_other_kinds_of_run_do_not_count_where_the_next_one_goes(study):
+    study.slots.update(target=2)
+    kinds = [RunKind.REAL, RunKind.PILOT, RunKind.PILOT, RunKind.REAL, RunKind.PILOT]
+    slots = [str(factories.joined(study, kind).slot) for kind in kinds]
+    assert slots == ["1.1", "1.1", "1.2", "1.2", "1.1"]
 
 
 def test_a_study_that_is_not_open_takes_nobody(db):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
 from studyapp.domain import import_archive, lifecycle, schedule
+from studyapp.domain.balance import balance_of
+from studyapp.domain.closing import close_slots, close_subset
 from studyapp.domain.export import export_study
 from studyapp.domain.import_archive import import_study
-from studyapp.domain.schedule import balance_of
 from studyapp.enums import JobState, StudyState
 from studyapp.errors import BadUpload, StudyError
 from studyapp.models import (
@@ -153,13 +155,91 @@ def test_results_that_are_missing_are_left_for_precompute(original: Study, tmp_p
         lifecycle.open_study(made.study)
 
 
-def test_a_later_cycle_is_said_to_differ_from_what_was_frozen(original: Study, tmp_path: Path):
-    schedule.lay_out(original, 3, 3, 11)
+def test_later_cycles_are_held_to_the_record_of_their_addition(original: Study, tmp_path: Path):
+    for n_replications in (3, 5):
+        schedule.lay_out(original, 3, n_replications, 11)
     path = tmp_path / "longer.zip"
     export_study(original, path)
     made = import_study(path, "longer")
-    assert made.n_slots == 9
-    assert [note.split(":")[0] for note in made.notes] == ["schedule"]
+    assert (made.n_slots, made.notes) == (15, [])
+    assert lifecycle.open_study(made.study).frozen.keys() == original.frozen.keys() - {
+        "cycles_added"
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        # As exports were before additions were recorded.
+        (lambda frozen: frozen.pop("cycles_added"), "not as frozen when the original opened"),
+        (lambda frozen: frozen["cycles_added"].pop(), "no record says when replication 4"),
+        (lambda frozen: frozen["cycles_added"].pop(0), "not as frozen when the original opened"),
+        (lambda frozen: frozen["cycles_added"].reverse(), "replications 4 to 4 are not as they"),
+        (
+            lambda frozen: frozen["cycles_added"][1].update(schedule="0" * 64),
+            "replications 4 to 4 are not as they",
+        ),
+        (lambda frozen: frozen.update(cycles_added=3), "not a record of added cycles"),
+        (lambda frozen: frozen.update(cycles_added=[{"at": "x"}]), "not a record of added"),
+        (
+            lambda frozen: frozen["cycles_added"][0].update(first_replication=2**63),
+            "not a record of added",
+        ),
+        (lambda frozen: frozen.update(schedule="0" * 64), "not as frozen when the original"),
+    ],
+)
+def test_cycles_that_are_not_as_recorded_are_noted(
+    original: Study, tmp_path: Path, change: Callable[[dict], object], said: str
+):
+    for n_replications in (3, 4):
+        schedule.lay_out(original, 3, n_replications, 11)
+    path = tmp_path / "longer.zip"
+    export_study(original, path)
+
+    def edit(content: list[dict]) -> None:
+        change(content[0]["frozen"])
+
+    [note] = import_study(exported.changed(path, "study.json", edit), "longer").notes
+    assert note.startswith("schedule: ")
+    assert said in note
+
+
+def test_closed_slots_and_subsets_stay_closed(original: Study, tmp_path: Path):
+    close_slots(original, 2, 1)
+    close_subset(original, 3)
+    path = tmp_path / "closed.zip"
+    export_study(original, path)
+    made = import_study(path, "copy")
+    assert made.notes == ["schedule: closed as in the export, given to nobody: slot 2.1, subset 3"]
+    copy = made.study
+    assert [str(slot) for slot in copy.slots.exclude(closed_at=None)] == ["2.1"]
+    assert [subset.number for subset in copy.subsets.exclude(closed_at=None)] == [3]
+    rows = [(row["replication"], row["slot"], row["closed"]) for row in balance_of(copy).rows]
+    assert rows == [
+        (row["replication"], row["slot"], row["closed"]) for row in balance_of(original).rows
+    ]
+    assert {row[2] for row in rows} == {True, False}
+
+
+def test_an_export_that_says_nothing_of_closing_is_read_as_open(archive: Path):
+    def as_before(content: list[dict]) -> None:
+        for part in ("slots", "subsets"):
+            for item in content[0]["schedule"][part]:
+                assert item.pop("closed") is False
+
+    copy = import_study(exported.changed(archive, "study.json", as_before), "copy").study
+    assert not copy.slots.exclude(closed_at=None).exists()
+    assert not copy.subsets.exclude(closed_at=None).exists()
+
+
+@pytest.mark.parametrize("part", ["slots", "subsets"])
+def test_closed_must_be_true_or_false(archive: Path, part: str):
+    def change(content: list[dict]) -> None:
+        content[0]["schedule"][part][1]["closed"] = "no"
+
+    with pytest.raises(BadUpload, match=rf"schedule\.{part}, number 2: closed must be true or"):
+        import_study(exported.changed(archive, "study.json", change), "copy")
+    assert nothing_was_left()
 
 
 # ---- refusals ------------------------------------------------------------------------------------

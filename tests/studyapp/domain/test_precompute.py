@@ -57,7 +57,7 @@ def test_a_job_stores_its_result_once(draft, bells):
     assert Selection.objects.count() == 3
     assert list(Ranking.objects.values_list("order", flat=True)) == [[0, 1, 2, 3, 4]] * 3
     assert progress.is_settled(draft)
-    assert progress.missing_evidence(draft) == []
+    assert progress.missing_evidence(progress.progress_of(draft)) == []
     assert precompute.queue_jobs(draft) == 0
 
 

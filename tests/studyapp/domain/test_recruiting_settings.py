@@ -35,7 +35,7 @@ NAME = "up to 40 letters, digits and underscores, and not run or notice"
         ([], "recruiting: must be an object"),
         (
             {"id": "x"},
-            "recruiting.id: not known; known are id_parameter, other_parameters, repeats",
+            f"recruiting.id: not known; known are {', '.join(RECRUITING_DEFAULTS)}",
         ),
         *(
             ({"id_parameter": wrong}, f"recruiting.id_parameter: must be empty or {NAME}")
@@ -55,6 +55,13 @@ NAME = "up to 40 letters, digits and underscores, and not run or notice"
                 "recruiting.repeats: must be a whole number from 1 to 100",
             )
             for wrong in (0, -1, 101, 1.5, "2", True, None)
+        ),
+        *(
+            (
+                {"extra_places": wrong},
+                "recruiting.extra_places: must be a whole number from 0 to 100",
+            )
+            for wrong in (-1, 101, 0.5, "2", True, None)
         ),
         (
             {"id_parameter": "id", "other_parameters": ["id"]},

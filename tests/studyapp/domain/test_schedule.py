@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from studyapp.domain.schedule import balance_of, lay_out
+from studyapp.domain.balance import balance_of
+from studyapp.domain.schedule import lay_out
 from studyapp.enums import ConditionPolicy
 from studyapp.errors import NotEditable, NotReady
 from studyapp.models import PlannedTrial, Slot, Study

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from studyapp.domain.schedule import balance_of
+from studyapp.domain.balance import balance_of
 from studyapp.domain.schedule_preview import plan_schedule
 from studyapp.models import PlannedTrial, Ranking, Study
 from tests import factories

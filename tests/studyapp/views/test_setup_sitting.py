@@ -199,11 +199,12 @@ def test_too_many_texts_are_said_above_the_list(client: Client, draft: Study) ->
 
 def test_recruiting_is_saved_and_shown_again(client: Client, draft: Study) -> None:
     save(client, draft, "recruiting", id_parameter="PROLIFIC_PID",
-         other_parameters="STUDY_ID, SESSION_ID", repeats="2")  # fmt: skip
+         other_parameters="STUDY_ID, SESSION_ID", repeats="2", extra_places="3")  # fmt: skip
     assert stored(draft).recruiting == {
         "id_parameter": "PROLIFIC_PID",
         "other_parameters": ["STUDY_ID", "SESSION_ID"],
         "repeats": 2,
+        "extra_places": 3,
     }
     again = fields_of(client.get(url(draft, "recruiting")))
     assert again["other_parameters"] == "STUDY_ID SESSION_ID"
@@ -223,6 +224,7 @@ def test_recruiting_is_saved_and_shown_again(client: Client, draft: Study) -> No
         ({"id_parameter": "A", "other_parameters": "B B"}, "This must be a list of at most 10"),
         ({"repeats": "0"}, "greater than or equal to 1"),
         ({"repeats": ""}, "Fill this in."),
+        ({"extra_places": "101"}, "less than or equal to 100"),
     ],
 )
 def test_recruiting_that_does_not_fit_is_said_beside_its_field(
