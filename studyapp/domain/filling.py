@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum
 
 from studyapp.enums import EnrolmentState, TrialKind, TrialState
 from studyapp.models import Claim, PlannedTrial, Slot, Study, Subset, Trial
@@ -21,7 +21,7 @@ from studyapp.models.assignment import HOLDING, RUNNING
 
 @dataclass
 class Places:
-    """Places by what they are now; ``over`` counts people beyond the target of their slot.
+    """Places by what they are now; ``over`` counts people beyond the target of a slot.
 
     ``target`` is ``completed + running + free + closed - over``.
     """
@@ -33,17 +33,17 @@ class Places:
     closed: int = 0
     over: int = 0
 
-    def add(self, target: int, completed: int, running: int, *, is_closed: bool) -> None:
+    def add(self, target: int, completed: int, running: int, over: int, *, is_closed: bool) -> None:
         """Count one slot's places. A closed slot has none that is free."""
-        left = target - completed - running
+        left = target - (completed + running - over)
         self.target += target
         self.completed += completed
         self.running += running
-        self.over += max(0, -left)
+        self.over += over
         if is_closed:
-            self.closed += max(0, left)
+            self.closed += left
         else:
-            self.free += max(0, left)
+            self.free += left
 
     def plus(self, other: Places) -> Places:
         """Both together."""
@@ -90,7 +90,7 @@ def filling_of(study: Study, run_kind: str) -> Filling:
         is_closed = slot["closed_at"] is not None or any(
             subset in closed_subsets for subset, _ in cells
         )
-        numbers = (slot["target"], slot["n_completed"], slot["n_running"])
+        numbers = (slot["target"], slot["n_completed"], slot["n_running"], slot["n_over"])
         found.all.add(*numbers, is_closed=is_closed)
         for cell in cells:
             found.cells.setdefault(cell, Places()).add(*numbers, is_closed=is_closed)
@@ -111,8 +111,12 @@ def _slots_with_holders(study: Study, run_kind: str) -> Any:
                 "enrolments", filter=mine & Q(enrolments__state=EnrolmentState.COMPLETED)
             ),
             n_running=Count("enrolments", filter=mine & Q(enrolments__state__in=RUNNING)),
+            n_over=Count(
+                "enrolments",
+                filter=mine & Q(enrolments__state__in=HOLDING, enrolments__seat__gt=F("target")),
+            ),
         )
-        .values("replication", "target", "cells", "closed_at", "n_completed", "n_running")
+        .values("replication", "target", "cells", "closed_at", "n_completed", "n_running", "n_over")
     )
 
 

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
 
 from studyapp.domain import audit
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.held_slots import finished_main_trials
 from studyapp.enums import AuditAction, EnrolmentState
-from studyapp.models import Enrolment, QuestionnaireAnswer, Study
+from studyapp.models import Enrolment, Study
 
+#: A run saw the code where it was finished, also if it was rejected afterwards.
 COLUMNS = (
     "recruiter_id",
     "state",
@@ -33,7 +33,7 @@ _FIELDS = (
     "state",
     "n_done",
     "slot__n_trials",
-    "has_answers",
+    "ended_from",
     "consented_at",
     "started_at",
     "ended_at",
@@ -52,27 +52,17 @@ def payment_rows(study: Study) -> list[tuple[Any, ...]]:
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
-    answers = QuestionnaireAnswer.objects.filter(enrolment=OuterRef("pk"))
     runs = (
         Enrolment.objects.filter(slot__study=study, participant__recruiter_id__study=study)
-        .annotate(n_done=finished_main_trials(), has_answers=Exists(answers))
+        .annotate(n_done=finished_main_trials())
         .order_by("participant__recruiter_id__value", "pk")
     )
-    asks = bool(study.sitting_setting("questionnaire"))
-    for value, state, n_done, n_trials, has_answers, *times in runs.values_list(*_FIELDS):
-        reached_the_end = bool(n_trials) and n_done >= n_trials and (has_answers or not asks)
+    for value, state, n_done, n_trials, ended_from, *times in runs.values_list(*_FIELDS):
         yield (
             value,
             state,
-            "yes" if _saw_the_code(state, reached_the_end) else "no",
+            "yes" if EnrolmentState.COMPLETED in (state, ended_from) else "no",
             n_done,
             n_trials,
             *map(utc_text, times),
         )
-
-
-def _saw_the_code(state: str, reached_the_end: bool) -> bool:
-    """A finished run saw the completion code, also where it was rejected afterwards."""
-    if state == EnrolmentState.REJECTED:
-        return reached_the_end
-    return state == EnrolmentState.COMPLETED

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet, Value
+from django.db.models import Count, QuerySet, Value
 
-from studyapp.enums import EnrolmentState, RunKind, TrialKind, TrialState
+from studyapp.enums import EnrolmentState, RunKind, TrialKind
 from studyapp.errors import StudyError
 from studyapp.models import Candidate, Claim, Enrolment, Study, Trial, Withdrawal
 
@@ -56,17 +56,6 @@ def shown_sentences(trial: Trial, *, first: int = 1) -> list[Sentence]:
         Sentence(rank, *by_position[position])
         for rank, position in enumerate(positions, start=first)
     ]
-
-
-def runs_of(study: Study) -> QuerySet[Enrolment]:
-    """Every run of a study with its slot, participant and number of finished main trials."""
-    done = Q(trials__state=TrialState.COMPLETED, trials__kind=TrialKind.MAIN)
-    return (
-        Enrolment.objects.filter(slot__study=study)
-        .select_related("slot", "participant")
-        .annotate(n_done=Count("trials", filter=done))
-        .order_by("run_kind", "slot__replication", "slot__number", "pk")
-    )
 
 
 @dataclass(frozen=True)

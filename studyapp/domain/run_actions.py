@@ -17,7 +17,7 @@ from studyapp.domain import run_ends
 from studyapp.domain.run_ends import End
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Enrolment, Study
-from studyapp.models.assignment import RUNNING
+from studyapp.models.assignment import HOLDING, RUNNING
 
 #: A place that is held this much shorter than asked for was held longer by the same request.
 _TOLERANCE = timedelta(minutes=1)
@@ -95,6 +95,15 @@ ACTIONS = {
             takes_note=True,
             needs_note=True,
         ),
+        RunAction(
+            "restore",
+            "Undo the end",
+            "Undo",
+            "The end is undone",
+            None,
+            run_ends.RESTORABLE,
+            lambda study, code, note, minutes: run_ends.restore_run(study, code),
+        ),
     )
 }
 
@@ -135,7 +144,7 @@ def act(
         if _is_done(run, action, minutes):
             return Acted(run, is_new=False)
         if run.state not in action.allowed_from:
-            told = action.end.says if action.end else "holds no place"
+            told = action.end.says if action.end else _SAYS[action.name]
             raise NotEditable(
                 f"participant {participant!r} {told}: the run is {run.get_state_display().lower()}."
             )
@@ -145,7 +154,13 @@ def act(
 def _is_done(run: Enrolment, action: RunAction, minutes: int) -> bool:
     if action.end is not None:
         return (run.state, run.end_reason) == (action.end.state, action.end.reason)
+    if action.name == "restore":
+        return run.state in HOLDING
     if not 1 <= minutes <= run_ends.MAX_EXTENSION:
         return False
     wanted = timezone.now() + timedelta(minutes=minutes)
     return run.state in RUNNING and run.lease_until >= wanted - _TOLERANCE
+
+
+#: What is said of a run to which an action that ends nothing cannot be done.
+_SAYS = {"extend": "holds no place", "restore": "has no run whose end can be undone"}

@@ -14,7 +14,7 @@ class RunCommand(StudyCommand):
 
     def add_arguments(self, parser: Any) -> None:
         parser.add_argument("slug")
-        parser.add_argument("participant", help="the pseudonym, as on the study's page")
+        parser.add_argument("participant", help="the pseudonym, as in the list of participants")
 
     def run(self, **options: Any) -> None:
         study = study_by_slug(options["slug"])

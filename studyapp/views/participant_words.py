@@ -132,12 +132,15 @@ def asks(action: RunAction, seen: RunSeen) -> str:
         "return": f"Mark the run of {who} as returned?",
         "pay-partial": f"Mark the run of {who} as paid in part?",
         "reject": f"Reject the run of {who}?",
+        "restore": f"Undo the end of the run of {who}?",
     }.get(action.name, f"{action.label}: {who}?")
 
 
 def consequence(action: RunAction, seen: RunSeen) -> list[str]:
     """What will happen, in numbers: a line each."""
     run = seen.run
+    if action.name == "restore":
+        return _restoring(seen)
     if action.end is None:
         return [
             f"Slot {run.slot} is held until {moment(run.lease_until)} UTC now. The new time counts "
@@ -159,6 +162,20 @@ def consequence(action: RunAction, seen: RunSeen) -> list[str]:
         "The run no longer counts in the balance. Its page tells the participant that it is over."
     )
     return lines
+
+
+def _restoring(seen: RunSeen) -> list[str]:
+    run = seen.run
+    lines = [f"1 place, in slot {run.slot}, is taken again; without one left, this is refused."]
+    if run.ended_from == EnrolmentState.COMPLETED:
+        return [f"The run counts as completed again, with {counted(seen.n_done, 'trial')}.", *lines]
+    n_open = sum(trial.state == TrialState.INCOMPLETE for trial in seen.trials)
+    if n_open:
+        lines.append(
+            f"{counted(n_open, 'incomplete trial')} is open again, with the time between inside it."
+        )
+    done = f"{number(seen.n_done)} of {counted(run.slot.n_trials, 'trial')}"
+    return [f"The run goes on after {done}, with a new lease.", *lines]
 
 
 def _n_shown(seen: RunSeen) -> int:

@@ -166,10 +166,8 @@ def test_a_closed_subset_closes_its_places(study: Study) -> None:
 
 
 def test_places_add_up_to_the_target_also_where_a_slot_has_too_many(study: Study) -> None:
-    run = finished(study)
-    Slot.objects.filter(pk=run.slot_id).update(target=2)
-    finished(study)
-    Slot.objects.filter(pk=run.slot_id).update(target=1)
+    first, second = finished(study), finished(study)
+    Enrolment.objects.filter(pk=second.pk).update(slot=first.slot, seat=2)
     places = filling_of(study, RunKind.REAL).all
     assert places == Places(target=4, completed=2, free=3, over=1)
     assert places.target == places.completed + places.running + places.free - places.over

@@ -287,7 +287,9 @@ def test_a_participant_is_told_trial_by_trial_without_condition_while_the_study_
     done, now = rows[1], rows[2]
     first = run.trials.get(position=1)
     assert done[:3] == ["1", first.claim.claim_id, "Completed"]
-    assert done[4:] == [str(first.n_steps), "0.0 s", "0.0 s", "–"]
+    assert done[4] == str(first.n_steps)
+    assert done[5].endswith(" s")
+    assert done[5:] == [done[5], done[5], "–"]
     assert now[2] == "Open"
     assert now[5:] == ["–", "–", "–"]
     assert "Conditions are shown once the study is closed." in words(html)

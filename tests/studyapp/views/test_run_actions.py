@@ -148,3 +148,38 @@ def test_a_note_is_kept_for_researchers(client: Client, study: Study) -> None:
     post(client, study, run, "pay-partial", note="half an hour of work")
     html = read(client, url("study-participant", study, run.participant.code))
     assert "half an hour of work" in html
+
+
+def test_an_end_is_undone_once(client: Client, study: Study) -> None:
+    run = played(study, 2)
+    post(client, study, run, "release")
+    told = words(read(client, address(study, run, "restore")))
+    assert "The run goes on after 2 of 4 trials, with a new lease." in told
+    assert "1 incomplete trial is open again" in told
+    assert "1 place, in slot 1.1, is taken again" in told
+    for _ in range(2):
+        assert post(client, study, run, "restore").status_code == 302
+    assert Enrolment.objects.get(pk=run.pk).state == EnrolmentState.ACTIVE
+    assert Trial.objects.filter(enrolment=run, state=TrialState.OPEN).count() == 1
+    assert AuditEntry.objects.filter(action="run_restored").count() == 1
+
+
+def test_a_rejection_of_a_finished_run_is_undone(client: Client, study: Study) -> None:
+    run = finished(study)
+    post(client, study, run, "reject")
+    told = words(read(client, address(study, run, "restore")))
+    assert "The run counts as completed again, with 4 trials." in told
+    post(client, study, run, "restore")
+    assert Enrolment.objects.get(pk=run.pk).state == EnrolmentState.COMPLETED
+
+
+def test_an_end_whose_place_is_taken_cannot_be_undone(client: Client) -> None:
+    study = factories.open_study()
+    run = played(study, 1)
+    post(client, study, run, "release")
+    for _ in range(2):
+        factories.joined(study)
+    response = post(client, study, run, "restore")
+    assert response.status_code == 400
+    assert "is taken by now" in response.content.decode()
+    assert Enrolment.objects.get(pk=run.pk).end_reason == "released"
