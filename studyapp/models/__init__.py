@@ -16,6 +16,7 @@ from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
 from studyapp.models.results import ResultsJob
+from studyapp.models.spending import SpendingAccount
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
 
@@ -41,6 +42,7 @@ __all__ = [
     "ResultsJob",
     "Selection",
     "Slot",
+    "SpendingAccount",
     "Study",
     "Subset",
     "Trial",
