@@ -6,6 +6,8 @@ from studyapp.views import (
     researcher,
     researcher_access,
     researcher_power,
+    researcher_preview,
+    researcher_rankings,
     researcher_records,
     researcher_results,
     researcher_setup,
@@ -71,17 +73,35 @@ setup_patterns = [
     path(SETUP + "review/", researcher_setup_review.review, name="setup-review"),
 ]
 
+RANKINGS = "studies/<slug:slug>/rankings/"
+
+rankings_patterns = [
+    path(
+        "studies/<slug:slug>/precompute/<int:job_id>/retry/",
+        researcher_rankings.job_retry,
+        name="job-retry",
+    ),
+    path(
+        "studies/<slug:slug>/precompute/<int:job_id>/reply/",
+        researcher_rankings.job_reply,
+        name="job-reply",
+    ),
+    path(RANKINGS, researcher_rankings.study_rankings, name="study-rankings"),
+    path(RANKINGS + "estimate", researcher_rankings.rankings_estimate, name="rankings-estimate"),
+    path(RANKINGS + "limit", researcher_rankings.study_spending, name="study-spending"),
+    path(
+        RANKINGS + "<slug:condition>/<int:position>/",
+        researcher_preview.rankings_preview,
+        name="rankings-preview",
+    ),
+]
+
 urlpatterns = [
     *setup_patterns,
     path("", researcher.study_list, name="study-list"),
     path("studies/<slug:slug>/", researcher.study, name="study"),
     path("studies/<slug:slug>/precompute/", researcher.study_precompute, name="study-precompute"),
-    path(
-        "studies/<slug:slug>/precompute/<int:job_id>/retry/", researcher.job_retry, name="job-retry"
-    ),
-    path(
-        "studies/<slug:slug>/precompute/<int:job_id>/reply/", researcher.job_reply, name="job-reply"
-    ),
+    *rankings_patterns,
     path("studies/<slug:slug>/open/", researcher.study_open, name="study-open"),
     path("studies/<slug:slug>/pause/", researcher.study_pause, name="study-pause"),
     path("studies/<slug:slug>/resume/", researcher.study_resume, name="study-resume"),
