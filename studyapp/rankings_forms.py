@@ -77,7 +77,7 @@ class LimitsForm(SetupForm):
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
-        if given.get("max_cost") is not None and not given.get("prices"):
-            if "prices" not in self.errors:
-                self.add_error("prices", "A limit in money needs prices.")
+        lacks_prices = not given.get("prices") and "prices" not in self.errors
+        if given.get("max_cost") is not None and lacks_prices:
+            self.add_error("prices", "A limit in money needs prices.")
         return given

@@ -40,7 +40,7 @@ def spent_facts(account: Account) -> list[tuple[str, str]]:
         ),
     ]
     if account.cost is not None:
-        most = "" if account.max_cost is None else f" of {money(account.max_cost)}"
+        most = "" if account.max_cost is None else f" of {account.max_cost:,g}"
         facts.append(("Money", f"{money(account.cost)}{most}, at the prices below"))
     if account.n_estimated:
         facts.append(
