@@ -3,6 +3,16 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from studyapp.triggers import install_triggers, remove_triggers
+
+
+def install(apps, schema_editor):
+    install_triggers(schema_editor.connection)
+
+
+def remove(apps, schema_editor):
+    remove_triggers(schema_editor.connection)
+
 
 def begin_accounts(apps, schema_editor):
     """What stored results cost counts: a limit is for all that a study ever spends."""
@@ -64,5 +74,30 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('price_cached__isnull', True), ('price_input__isnull', True), ('price_output__isnull', True)), models.Q(('price_cached__isnull', False), ('price_input__isnull', False), ('price_output__isnull', False), ('price_cached__gte', 0), ('price_input__gte', 0), ('price_output__gte', 0)), _connector='OR'), name='spending_prices_all_or_none'), models.CheckConstraint(condition=models.Q(('max_cost__isnull', True), models.Q(('max_cost__gte', 0), ('price_cached__isnull', False), ('price_input__isnull', False), ('price_output__isnull', False), ('price_cached__gte', 0), ('price_input__gte', 0), ('price_output__gte', 0)), _connector='OR'), name='spending_cost_needs_prices')],
             },
         ),
+        # Claims that a file brings belong to no study until all of them are there.
+        migrations.RunPython(remove, install),
+        migrations.AlterField(
+            model_name='claim',
+            name='study',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='claims', to='studyapp.study'),
+        ),
+        migrations.CreateModel(
+            name='ClaimsImport',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('alive_at', models.DateTimeField()),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='claims_imports', to='studyapp.study')),
+            ],
+        ),
+        migrations.AddField(
+            model_name='claim',
+            name='arriving',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='claims', to='studyapp.claimsimport'),
+        ),
+        migrations.AddConstraint(
+            model_name='claim',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('arriving__isnull', True), ('study__isnull', False)), models.Q(('arriving__isnull', False), ('study__isnull', True)), _connector='OR'), name='claim_in_study_or_arriving'),
+        ),
+        migrations.RunPython(install, remove),
         migrations.RunPython(begin_accounts, migrations.RunPython.noop),
     ]

@@ -9,7 +9,7 @@ from studyapp.models.assignment import (
     Subset,
     Withdrawal,
 )
-from studyapp.models.claim import Candidate, Claim, GoldSet
+from studyapp.models.claim import Candidate, Claim, ClaimsImport, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
@@ -24,6 +24,7 @@ __all__ = [
     "AuditEntry",
     "Candidate",
     "Claim",
+    "ClaimsImport",
     "Condition",
     "ConsentText",
     "Enrolment",

@@ -32,6 +32,7 @@ WRITING = {
     ("POST", ONE + "conditions/"): Role.EDITOR,
     ("POST", ONE + "open/"): Role.EDITOR,
     ("POST", ONE + "pause/"): Role.EDITOR,
+    ("PATCH", ONE + "precompute/spending/"): Role.EDITOR,
     ("POST", ONE + "precompute/"): Role.EDITOR,
     ("POST", ONE + "precompute/retry/"): Role.EDITOR,
     ("POST", ONE + "resume/"): Role.EDITOR,
@@ -60,8 +61,8 @@ def is_untouched(study: Study) -> bool:
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 25
-    assert len(OF_STUDIES) == 23
+    assert len(OPERATIONS) == 28
+    assert len(OF_STUDIES) == 26
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
