@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from bench import (
     importing,
+    importing_live,
     imports,
     llm_run,
     metrics,
@@ -20,6 +21,7 @@ from bench import (
     prompt_tokens,
     quality,
     ranking,
+    rankings_page,
     results,
     similarity,
     statistics,
@@ -28,6 +30,8 @@ from bench import (
 MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
+    "importing_live": importing_live.measure,
+    "rankings_page": rankings_page.measure,
     "results": results.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
