@@ -59,7 +59,7 @@ conditions = [lifecycle.add_condition(study, "asked", "incremental", "incrementa
     lifecycle.add_condition(study, "set", "all_at_once", "coverage_selection")]
 half = claims[: len(claims) // 2]
 Ranking.objects.bulk_create((Ranking(condition=conditions[0], claim=claim, method="m",
-    status="complete", order=list(range(20)), origins=["judged"] * 20, n_calls=7) for claim in half),
+    status="complete", order=list(range(20)), origins=["judged"] * 20) for claim in half),
     batch_size=1000)
 Selection.objects.bulk_create((Selection(condition=conditions[1], claim=claim, method="m",
     status="complete", selected=[1, 2]) for claim in half), batch_size=1000)
