@@ -139,9 +139,7 @@ class Spending:
         A server that does not say its tokens is taken to have used one for each character, which
         is several times too many for most texts: a limit has to hold for such a server too.
         """
-        is_estimate = not usage.prompt_tokens
-        if is_estimate:
-            usage = Usage(usage.calls, sent, None, said)
+        usage, is_estimate = counted_usage(usage, sent, said)
         with self._lock():
             self.estimated += is_estimate
             self.tokens += usage.prompt_tokens + usage.completion_tokens
@@ -169,6 +167,13 @@ class Spending:
         if self.max_cost is not None and self.cost >= self.max_cost:
             return f"{self.max_cost:,} in money"
         return None
+
+
+def counted_usage(usage: Usage, sent: int, said: int) -> tuple[Usage, bool]:
+    """What an answer counts as, and whether that is an estimate: see ``Spending.count``."""
+    if usage.prompt_tokens:
+        return usage, False
+    return Usage(usage.calls, sent, None, said), True
 
 
 def _of(limit: float | None) -> str:

@@ -175,6 +175,7 @@ class AuditAction(TextChoices):
     SCHEDULED = "scheduled", "Schedule made"
     SCHEDULE_REMOVED = "schedule_removed", "Schedule removed"
     PRECOMPUTE_QUEUED = "precompute_queued", "Precompute queued"
+    SPENDING_LIMITED = "spending_limited", "Spending limit changed"
     STUDY_OPENED = "study_opened", "Study opened"
     STUDY_PAUSED = "study_paused", "Study paused"
     STUDY_RESUMED = "study_resumed", "Study resumed"

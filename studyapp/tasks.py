@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from studyapp.domain import precompute, prolific_work, results_jobs
+from studyapp.domain import arriving, precompute, prolific_work, results_jobs
 
 
 @shared_task(name="suffice.prepare")
@@ -15,7 +15,11 @@ def prepare(job_id: int) -> bool:
 
 @shared_task(name="suffice.ring_due")
 def ring_due() -> int:
-    """Ring for jobs that a dead worker or a lost message left behind (called by beat)."""
+    """Ring for jobs that a dead worker or a lost message left behind (called by beat).
+
+    Claims that a dead import left behind are deleted.
+    """
+    arriving.clear_abandoned()
     return precompute.ring_due() + results_jobs.ring_due() + prolific_work.ring_due()
 
 

@@ -12,7 +12,9 @@ from studyapp.views import (
     researcher_participant,
     researcher_participants,
     researcher_power,
+    researcher_preview,
     researcher_prolific,
+    researcher_rankings,
     researcher_records,
     researcher_results,
     researcher_setup,
@@ -111,18 +113,36 @@ participants_patterns = [
     ),
 ]
 
+RANKINGS = "studies/<slug:slug>/rankings/"
+
+rankings_patterns = [
+    path(
+        "studies/<slug:slug>/precompute/<int:job_id>/retry/",
+        researcher_rankings.job_retry,
+        name="job-retry",
+    ),
+    path(
+        "studies/<slug:slug>/precompute/<int:job_id>/reply/",
+        researcher_rankings.job_reply,
+        name="job-reply",
+    ),
+    path(RANKINGS, researcher_rankings.study_rankings, name="study-rankings"),
+    path(RANKINGS + "estimate", researcher_rankings.rankings_estimate, name="rankings-estimate"),
+    path(RANKINGS + "limit", researcher_rankings.study_spending, name="study-spending"),
+    path(
+        RANKINGS + "<slug:condition>/<int:position>/",
+        researcher_preview.rankings_preview,
+        name="rankings-preview",
+    ),
+]
+
 urlpatterns = [
     *setup_patterns,
     *participants_patterns,
     path("", researcher.study_list, name="study-list"),
     path("studies/<slug:slug>/", researcher.study, name="study"),
     path("studies/<slug:slug>/precompute/", researcher.study_precompute, name="study-precompute"),
-    path(
-        "studies/<slug:slug>/precompute/<int:job_id>/retry/", researcher.job_retry, name="job-retry"
-    ),
-    path(
-        "studies/<slug:slug>/precompute/<int:job_id>/reply/", researcher.job_reply, name="job-reply"
-    ),
+    *rankings_patterns,
     path("studies/<slug:slug>/open/", researcher.study_open, name="study-open"),
     path("studies/<slug:slug>/pause/", researcher.study_pause, name="study-pause"),
     path("studies/<slug:slug>/resume/", researcher.study_resume, name="study-resume"),

@@ -70,10 +70,48 @@ class ConditionProgress(serializers.Serializer):
     completion_tokens = serializers.IntegerField()
 
 
+class Prices(serializers.Serializer):
+    input = serializers.FloatField()
+    cached = serializers.FloatField()
+    output = serializers.FloatField()
+
+
+class Spending(serializers.Serializer):
+    max_calls = serializers.IntegerField(allow_null=True)
+    max_tokens = serializers.IntegerField(allow_null=True)
+    max_cost = serializers.FloatField(allow_null=True)
+    prices = Prices(allow_null=True, help_text="of a million tokens")
+    calls = serializers.IntegerField(help_text="of all workers, claims that failed included")
+    prompt_tokens = serializers.IntegerField()
+    cached_prompt_tokens = serializers.IntegerField(help_text="known to have been cached")
+    completion_tokens = serializers.IntegerField()
+    cost = serializers.FloatField(allow_null=True, help_text="null without prices")
+    reached = serializers.CharField(allow_null=True, help_text="the limit that jobs wait for")
+
+
+class ConditionEstimate(serializers.Serializer):
+    condition = serializers.CharField()
+    claims = serializers.IntegerField(help_text="without a result")
+    sampled = serializers.IntegerField(help_text="of them, the estimate looked at so many")
+    calls = serializers.IntegerField(allow_null=True)
+    prompt_tokens = serializers.IntegerField(allow_null=True)
+    cached_prompt_tokens = serializers.IntegerField(allow_null=True)
+    completion_tokens = serializers.IntegerField(allow_null=True, help_text="at most about")
+    cost = serializers.FloatField(allow_null=True, help_text="null without prices")
+    reason = serializers.CharField(allow_null=True, help_text="why nothing can be said")
+
+
+class Estimates(serializers.Serializer):
+    conditions = ConditionEstimate(many=True)
+
+
 class Progress(serializers.Serializer):
-    is_settled = serializers.BooleanField(help_text="nothing is queued or running")
+    is_settled = serializers.BooleanField(
+        help_text="nothing runs, and nothing waits for anything but a higher limit"
+    )
     worker_answers = serializers.BooleanField()
     conditions = ConditionProgress(many=True)
+    spending = Spending()
     notices = serializers.ListField(child=serializers.CharField())
 
 

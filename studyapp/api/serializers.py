@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
-from rankers import formats
+from rankers import RankerError, formats
+from rankers.spending import Prices
 from studyapp.domain.run_ends import MAX_EXTENSION, MAX_NOTE
 from studyapp.enums import EnrolmentState, RunKind, TrialKind
 from studyapp.run_forms import MAX_PSEUDONYM, SLOT
@@ -115,3 +118,37 @@ class ScheduleBody(serializers.Serializer):
     subsets = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
     replications = serializers.IntegerField(min_value=1, max_value=2**31 - 1, default=1)
     seed = serializers.IntegerField(min_value=0, max_value=2**63 - 1, default=0)
+
+
+class PricesBody(serializers.Serializer):
+    input = serializers.FloatField(min_value=0, help_text="of a million tokens sent")
+    cached = serializers.FloatField(min_value=0, help_text="of a million found in a cache")
+    output = serializers.FloatField(min_value=0, help_text="of a million tokens received")
+
+
+class LimitsBody(serializers.Serializer):
+    max_calls = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=2**63 - 1
+    )
+    max_tokens = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=2**63 - 1,
+        help_text="sent and received together",
+    )
+    max_cost = serializers.FloatField(
+        required=False, allow_null=True, min_value=0, help_text="needs prices"
+    )
+    prices = PricesBody(required=False, allow_null=True)
+
+
+def limits(values: dict[str, Any]) -> dict[str, Any]:
+    """A checked LimitsBody as the domain takes it. Raises ValidationError for odd prices."""
+    if values.get("prices") is None:
+        return values
+    prices = values["prices"]
+    try:
+        return values | {"prices": Prices(prices["input"], prices["cached"], prices["output"])}
+    except RankerError as error:
+        raise serializers.ValidationError({"prices": str(error).splitlines()}) from None

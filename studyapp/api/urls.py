@@ -28,6 +28,12 @@ urlpatterns = [
     path(STUDY + "conditions/", views_studies.Conditions.as_view(), name="api-conditions"),
     path(STUDY + "precompute/", views_precompute.Precompute.as_view(), name="api-precompute"),
     path(STUDY + "precompute/retry/", views_precompute.Retry.as_view(), name="api-retry"),
+    path(STUDY + "precompute/estimate/", views_precompute.Estimates.as_view(), name="api-estimate"),
+    path(
+        STUDY + "precompute/spending/",
+        views_precompute.SpendingLimits.as_view(),
+        name="api-spending",
+    ),
     path(STUDY + "precompute/failures/", views_precompute.Failures.as_view(), name="api-failures"),
     path(STUDY + "schedule/", views_schedule.Schedule.as_view(), name="api-schedule"),
     path(STUDY + "schedule/balance/", views_schedule.Balance.as_view(), name="api-balance"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -13,8 +14,10 @@ from studyapp.api import answers, serializers
 from studyapp.api.base import ApiView, checked_body, checked_query
 from studyapp.api.pages import page_of
 from studyapp.api.permissions import study_to_edit, study_to_see
-from studyapp.domain import precompute, progress
+from studyapp.domain import estimating, precompute, progress, spending
+from studyapp.domain.estimating import ConditionEstimate
 from studyapp.domain.progress import ConditionProgress
+from studyapp.domain.spending import Account
 from studyapp.enums import JobState
 from studyapp.errors import BrokerAway
 from studyapp.models import PrecomputeJob, Study
@@ -48,6 +51,47 @@ class Retry(ApiView):
         return Response(_progress(study, lambda: precompute.queue_jobs(study)), 202)
 
 
+class SpendingLimits(ApiView):
+    """What the study may spend on servers, and what it has spent."""
+
+    @extend_schema(operation_id="get_spending", responses={200: answers.Spending})
+    def get(self, request: Request, slug: str) -> Response:
+        """Limits (null: none), prices of a million tokens, and the account of all workers."""
+        study = study_to_see(request, slug)
+        checked_query(request, serializers.NoQuery)
+        return Response(_spending(spending.account_of(study)))
+
+    @extend_schema(
+        operation_id="limit_spending",
+        request=serializers.LimitsBody,
+        responses={200: answers.Spending},
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Set the limits that are given; null takes one away. Jobs that waited for it go on."""
+        study = study_to_edit(request, slug)
+        account = spending.set_limits(
+            study, **serializers.limits(checked_body(request, serializers.LimitsBody))
+        )
+        # A broker that is away loses nothing: the jobs are found by whoever looks next.
+        with suppress(BrokerAway):
+            precompute.ring_due(study, account)
+        return Response(_spending(account))
+
+
+class Estimates(ApiView):
+    @extend_schema(operation_id="get_estimate", responses={200: answers.Estimates})
+    def get(self, request: Request, slug: str) -> Response:
+        """About what the claims without a result will cost, from a sample of them, by condition.
+
+        Conditions that ask no server are not listed. Retries are not counted, nor is taken off what
+        is stored already.
+        """
+        study = study_to_see(request, slug)
+        checked_query(request, serializers.NoQuery)
+        found = estimating.estimates_of(study, sample=estimating.SAMPLE)
+        return Response({"conditions": [_estimate(one) for one in found]})
+
+
 class Failures(ApiView):
     @extend_schema(
         operation_id="list_failures",
@@ -69,11 +113,47 @@ def _progress(study: Study, ring: Callable[[], Any]) -> dict[str, Any]:
         ring()
     except BrokerAway as error:
         notices = list(map(str, error.problems))
+    account = spending.account_of(study)
+    rows = progress.progress_of(study, account=account)
     return {
-        "is_settled": progress.is_settled(study),
+        "is_settled": all(row.is_settled for row in rows),
         "worker_answers": progress.worker_answers(),
-        "conditions": [_condition(row) for row in progress.progress_of(study)],
+        "conditions": [_condition(row) for row in rows],
+        "spending": _spending(account),
         "notices": notices,
+    }
+
+
+def _spending(account: Account) -> dict[str, Any]:
+    prices = account.prices
+    return {
+        "max_calls": account.max_calls,
+        "max_tokens": account.max_tokens,
+        "max_cost": account.max_cost,
+        "prices": None
+        if prices is None
+        else {"input": prices.input, "cached": prices.cached_input, "output": prices.output},
+        "calls": account.usage.calls,
+        "prompt_tokens": account.usage.prompt_tokens,
+        "cached_prompt_tokens": account.usage.cached_prompt_tokens,
+        "completion_tokens": account.usage.completion_tokens,
+        "cost": account.cost,
+        "reached": account.reached or None,
+    }
+
+
+def _estimate(one: ConditionEstimate) -> dict[str, Any]:
+    found = one.found
+    return {
+        "condition": one.condition.name,
+        "claims": one.n_claims,
+        "sampled": one.n_sampled,
+        "calls": None if found is None else found.calls,
+        "prompt_tokens": None if found is None else found.prompt_tokens,
+        "cached_prompt_tokens": None if found is None else found.cached_tokens,
+        "completion_tokens": None if found is None else found.completion_tokens,
+        "cost": one.money,
+        "reason": one.reason or None,
     }
 
 

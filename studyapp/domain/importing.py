@@ -1,18 +1,24 @@
-"""A checked claims file becomes a study's claims, all or nothing."""
+"""A checked claims file becomes a study's claims, all or nothing.
+
+Participants write to the same database, so no transaction is long: the claims are written in small
+batches that belong to no study yet, and the last transaction gives them all to it. Nothing that
+reads a study sees a part of a file. What a killed process leaves behind is deleted later.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from django.db import transaction
-from django.db.models import Max
+from django.db import connection, transaction
 
 import rankers
 from rankers import formats
 from studyapp.domain import audit
+from studyapp.domain.arriving import arrive, arriving, renew
 from studyapp.domain.claims_check import (
     FileCheck,
     Roles,
@@ -24,10 +30,13 @@ from studyapp.domain.claims_check import (
 )
 from studyapp.enums import AuditAction, TrialKind
 from studyapp.errors import BadUpload
-from studyapp.models import Candidate, Claim, GoldSet, Study
+from studyapp.models import Candidate, Claim, ClaimsImport, GoldSet, Study
 
-#: Claims written at once; bounds memory whatever the file's size.
-BATCH = 200
+#: Candidates written at once; bounds memory, and how long others wait, whatever the file's size.
+BATCH = 2000
+#: Seconds between two batches on SQLite, where one writes at a time and nobody stands in line: who
+#: waits looks again every tenth of a second, and has to find the door open.
+PAUSE = 0.12
 #: Problems listed; the rest is counted.
 MAX_LISTED = 200
 
@@ -68,32 +77,66 @@ def import_claims(
     wanted = Roles(role, roles or {})
     report = ImportReport()
     _check_file(path, format_name, known, limit, skip_invalid, wanted, report)
-    with transaction.atomic():
-        locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        refuse_frozen(locked, role)
-        if Claim.objects.filter(study=study).count() != len(known):
-            raise BadUpload("The study's claims changed during the import: import the file again.")
-        last = Claim.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
-        batch: list[rankers.Claim] = []
-        for claim in _good_claims(path, format_name, limit, wanted):
-            if claim.id in known:
-                continue
-            batch.append(claim)
-            if len(batch) == BATCH:
-                last = _write_batch(study, batch, last, wanted)
-                report.n_imported += len(batch)
-                batch = []
-        if batch:
-            _write_batch(study, batch, last, wanted)
-            report.n_imported += len(batch)
-        audit.record(
-            AuditAction.CLAIMS_IMPORTED,
-            study,
-            claims=report.n_imported,
-            format=format_name,
-            trials_for=str(role),
-        )
+    claims = (
+        claim for claim in _good_claims(path, format_name, limit, wanted) if claim.id not in known
+    )
+    with arriving(study) as importing:
+        report.n_imported = _write(importing, claims, wanted)
+        with transaction.atomic():
+            locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            refuse_frozen(locked, role)
+            if Claim.objects.filter(study=study).count() != len(known):
+                raise BadUpload(
+                    "The study's claims changed during the import: import the file again."
+                )
+            arrive(importing)
+            audit.record(
+                AuditAction.CLAIMS_IMPORTED,
+                study,
+                claims=report.n_imported,
+                format=format_name,
+                trials_for=str(role),
+            )
     return report
+
+
+def _write(importing: ClaimsImport, claims: Iterator[rankers.Claim], roles: Roles) -> int:
+    """Write the claims in short transactions, reading on between them; how many there were."""
+    n_written = 0
+    seconds = 0.0
+    for batch in _batches(claims):
+        _let_others_write(seconds)
+        began = time.monotonic()
+        with transaction.atomic():
+            renew(importing)
+            _write_batch(importing, batch, n_written, roles)
+        seconds = time.monotonic() - began
+        n_written += len(batch)
+    _let_others_write(seconds)
+    return n_written
+
+
+def _let_others_write(seconds: float) -> None:
+    """Pause after a transaction of so many seconds, where it kept others from writing.
+
+    Inside a transaction of the caller's a pause would only make that one longer.
+    """
+    if seconds and connection.vendor == "sqlite" and not connection.in_atomic_block:
+        time.sleep(max(PAUSE, seconds))
+
+
+def _batches(claims: Iterator[rankers.Claim]) -> Iterator[list[rankers.Claim]]:
+    """Claims with about ``BATCH`` candidates together."""
+    batch: list[rankers.Claim] = []
+    n_candidates = 0
+    for claim in claims:
+        batch.append(claim)
+        n_candidates += len(claim.candidates)
+        if n_candidates >= BATCH:
+            yield batch
+            batch, n_candidates = [], 0
+    if batch:
+        yield batch
 
 
 def _good_claims(
@@ -139,11 +182,13 @@ def _listed(problems: list[str]) -> list[str]:
     return [*problems[:MAX_LISTED], f"… and {len(problems) - MAX_LISTED} more problems"]
 
 
-def _write_batch(study: Study, batch: list[rankers.Claim], last: int, roles: Roles) -> int:
-    """Write claims, candidates and gold sets; returns the last position used."""
+def _write_batch(
+    importing: ClaimsImport, batch: list[rankers.Claim], last: int, roles: Roles
+) -> None:
+    """Write claims, candidates and gold sets; ``last`` is the last position used."""
     rows = Claim.objects.bulk_create(
         Claim(
-            study=study,
+            arriving=importing,
             position=last + offset,
             role=roles.of(claim),
             claim_id=claim.id,
@@ -180,4 +225,3 @@ def _write_batch(study: Study, batch: list[rankers.Claim], last: int, roles: Rol
         ),
         batch_size=2000,
     )
-    return last + len(batch)

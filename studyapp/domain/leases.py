@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from studyapp.codes import random_code
@@ -71,6 +71,14 @@ def finish(lease: Lease, state: str, **fields: Any) -> bool:
     """End the job in ``state`` and set ``fields``; False, and no change, when it is not ours."""
     ended = {"state": state, "error": "", "finished_at": timezone.now()} | NO_LEASE
     return bool(_held(lease).update(**(ended | fields)))
+
+
+def release(lease: Lease) -> bool:
+    """Give the job back as if it had not been taken. Returns False, as for any job not ended."""
+    _held(lease).update(
+        state=JobState.QUEUED, rung_at=None, n_attempts=F("n_attempts") - 1, **NO_LEASE
+    )
+    return False
 
 
 def requeue_expired(jobs: Any, now: datetime) -> None:

@@ -13,18 +13,20 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 import rankers
+from rankers.errors import SpendLimitReached
 from rankers.method_info import GOLD, MODEL
 from rankers.registry import method_needs
-from studyapp.domain import audit
+from studyapp.domain import audit, spending
 from studyapp.domain.leases import (
     Lease,
     finish,
     kept,
     lease_period,
+    release,
     requeue_expired,
     storable,
     take,
@@ -66,6 +68,7 @@ def queue_jobs(study: Study, *, retry_failed: bool = True) -> int:
                 ignore_conflicts=True,
                 batch_size=1000,
             )
+        _requeue_lost(study)
         if retry_failed:
             PrecomputeJob.objects.filter(condition__study=study, state=JobState.FAILED).update(
                 state=JobState.QUEUED, rung_at=None, n_attempts=0
@@ -73,6 +76,16 @@ def queue_jobs(study: Study, *, retry_failed: bool = True) -> int:
         audit.record(AuditAction.PRECOMPUTE_QUEUED, study)
     ring_due(study)
     return PrecomputeJob.objects.filter(condition__study=study, state=JobState.QUEUED).count()
+
+
+def _requeue_lost(study: Study) -> None:
+    """Queue again what is done by its job and has no result: nothing else would ever bring it."""
+    key = {"condition": OuterRef("condition"), "claim": OuterRef("claim")}
+    PrecomputeJob.objects.filter(condition__study=study, state=JobState.DONE).exclude(
+        Exists(Ranking.objects.filter(**key))
+    ).exclude(Exists(Selection.objects.filter(**key))).update(
+        state=JobState.QUEUED, rung_at=None, n_attempts=0, finished_at=None
+    )
 
 
 def retry_job(job: PrecomputeJob) -> None:
@@ -87,34 +100,38 @@ def retry_job(job: PrecomputeJob) -> None:
     ring_due(job.condition.study)
 
 
-def ring_due(study: Study | None = None) -> int:
+def ring_due(study: Study | None = None, account: spending.Account | None = None) -> int:
     """Queue rows whose lease ran out, and ring for queued rows that no bell is known for.
 
     A row that was rung is rung again only after a lease period in which no job of its study was
     held or finished by anybody: while workers are busy, the earlier bell is still on its way.
-    Returns the number of bells.
+    Jobs that wait because their study's spend limit is reached are left alone; ``account``
+    is the study's, where the caller has read it. Returns the number of bells.
     """
     now = timezone.now()
     jobs = PrecomputeJob.objects.all()
     if study is not None:
         jobs = jobs.filter(condition__study=study)
     requeue_expired(jobs, now)
-    busy = set(
-        jobs.filter(
-            Q(state=JobState.LEASED, lease_until__gte=now)
-            | Q(finished_at__gte=now - lease_period())
-        )
-        .values_list("condition__study_id", flat=True)
-        .distinct()
-    )
-    stale = Q(rung_at__lt=now - lease_period()) & ~Q(condition__study_id__in=busy)
-    due = list(
-        jobs.filter(state=JobState.QUEUED)
-        .filter(Q(rung_at__isnull=True) | stale)
+    waiting = jobs.filter(state=JobState.QUEUED)
+    if held := spending.held_conditions(study, account):
+        waiting = waiting.exclude(condition_id__in=held)
+    found = list(
+        waiting.filter(Q(rung_at__isnull=True) | Q(rung_at__lt=now - lease_period()))
         .order_by("pk")
-        .values_list("pk", flat=True)
+        .values_list("pk", "rung_at", "condition__study_id")
     )
-    return _ring(due, now)
+    # Only for bells that rang before does it matter who is busy.
+    busy = _busy_studies(jobs, now) if any(rung_at for _, rung_at, _ in found) else set()
+    return _ring((pk for pk, rung_at, of in found if rung_at is None or of not in busy), now)
+
+
+def _busy_studies(jobs: QuerySet[PrecomputeJob], now: datetime) -> set[int]:
+    """Studies of which a job is held, or was finished within the last lease period."""
+    active = Q(state=JobState.LEASED, lease_until__gte=now) | Q(
+        finished_at__gte=now - lease_period()
+    )
+    return set(jobs.filter(active).values_list("condition__study_id", flat=True).distinct())
 
 
 def _ring(job_ids: Iterable[int], now: datetime) -> int:
@@ -140,18 +157,27 @@ def _ring(job_ids: Iterable[int], now: datetime) -> int:
 
 
 def run_job(job_id: int) -> bool:
-    """Take the job, run its method, store the result. A second delivery returns False at once."""
+    """Take the job, run its method, store the result. A second delivery returns False at once.
+
+    A job that its study's spend limit does not allow stays queued.
+    """
+    rows = PrecomputeJob.objects.select_related("condition__study", "claim").filter(pk=job_id)
+    job = rows.first()
+    if job is None:  # its condition was changed or removed at this moment
+        return False
+    if spending.is_held(job.condition):
+        rows.filter(state=JobState.QUEUED).update(rung_at=None)
+        return False
     lease = take_job(job_id)
     if lease is None:
-        return False
-    job = PrecomputeJob.objects.select_related("condition", "claim").filter(pk=job_id).first()
-    if job is None:  # its condition was changed or removed at this moment
         return False
     started = time.monotonic()
     with kept(lease):
         try:
             result, method = _compute(job)
             return store_result(lease, job, method, result, time.monotonic() - started)
+        except SpendLimitReached:
+            return release(lease)
         except rankers.RankerError as error:
             return fail_job(lease, str(error), getattr(error, "raw", ""))
         except Exception as error:
@@ -212,11 +238,13 @@ def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
     """The ranker or selector behind a condition. Raises RankerError."""
     # Embeddings from a server are paid for as well, so the store is there for every method.
     store = DatabaseStore()
-    llm = None
+    llm = account = None
+    if spending.is_paid(condition):
+        account = spending.StudySpending(condition.study)
     if MODEL in method_needs(condition.method, condition.params):
         from rankers.llm import LLM
 
-        llm = LLM.from_environment(condition.model or None, store=store)
+        llm = LLM.from_environment(condition.model or None, store=store, spending=account)
     return rankers.build(
         condition.method,
         model=condition.model or None,
@@ -224,6 +252,7 @@ def build_method(condition: Condition) -> rankers.Ranker | rankers.Selector:
         params=condition.params,
         llm=llm,
         store=store,
+        spending=account,
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Min, Q, Sum
 from django.utils import timezone
 
+from studyapp.domain import spending
 from studyapp.domain.queries import main_claims
 from studyapp.enums import Interface, JobState
 from studyapp.models import (
@@ -26,7 +27,11 @@ PRESENCE_SECONDS = 10
 
 @dataclass(frozen=True)
 class ConditionProgress:
-    """How far one condition is, and what it cost. ``cached_prompt_tokens`` None: unknown."""
+    """How far one condition is, and what it cost. ``cached_prompt_tokens`` None: unknown.
+
+    ``is_held``: its queued jobs wait because the study's spend limit is reached. ``seconds`` is
+    the time its method worked; ``begun_at`` when the bell for its oldest unsettled job rang.
+    """
 
     condition: Condition
     n_claims: int
@@ -39,27 +44,47 @@ class ConditionProgress:
     prompt_tokens: int
     cached_prompt_tokens: int | None
     completion_tokens: int
+    seconds: float = 0.0
+    is_held: bool = False
+    begun_at: datetime | None = None
+    finished_at: datetime | None = None
 
     @property
     def waiting(self) -> int:
         """Claims that are neither done nor failed, whether or not a job was queued for them."""
         return self.n_claims - self.done - self.failed
 
+    @property
+    def missing(self) -> int:
+        """Claims without a result for which no job is on its way."""
+        return max(self.waiting - self.queued - self.running, 0)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no job runs, and none waits for anything but a higher limit."""
+        return not self.running and (self.is_held or not self.queued)
+
 
 def progress_of(
-    study: Study, conditions: list[Condition] | None = None, n_claims: int | None = None
+    study: Study,
+    conditions: list[Condition] | None = None,
+    n_claims: int | None = None,
+    account: spending.Account | None = None,
 ) -> list[ConditionProgress]:
-    """Counts and cost per condition, from the stored rows, whatever the size: three queries, and
-    two for the conditions and the number of main claims where the caller does not know them."""
+    """Counts and cost per condition, from the stored rows, whatever the size: three queries.
+
+    One more for each of the conditions, the number of main claims and the study's account that the
+    caller does not know.
+    """
     if n_claims is None:
         n_claims = main_claims(study).count()
     if conditions is None:
         conditions = list(study.conditions.order_by("position"))
-    counts: dict[tuple[int, str], int] = {
-        (row["condition_id"], row["state"]): row["n"]
+    jobs: dict[tuple[int, str], dict[str, Any]] = {
+        (row["condition_id"], row["state"]): row
         for row in PrecomputeJob.objects.filter(condition__study=study)
         .values("condition_id", "state")
-        .annotate(n=Count("id"))
+        .annotate(n=Count("id"), begun=Min("rung_at"), finished=Max("finished_at"))
         .order_by()
     }
     costs = {
@@ -75,31 +100,49 @@ def progress_of(
             prompt=Sum("prompt_tokens"),
             cached=Sum("cached_prompt_tokens"),
             completion=Sum("completion_tokens"),
+            seconds=Sum("seconds"),
         )
         .order_by()
     }
+    is_reached = bool((account or spending.account_of(study)).reached)
     return [
-        _condition_progress(condition, n_claims, counts, costs.get(condition.pk))
+        _condition_progress(
+            condition,
+            n_claims,
+            {state: jobs.get((condition.pk, state), {}) for state in JobState.values},
+            costs.get(condition.pk, {}),
+            is_held=is_reached and spending.is_paid(condition),
+        )
         for condition in conditions
     ]
 
 
 def _condition_progress(
-    condition: Condition, n_claims: int, counts: dict, cost: dict[str, Any] | None
+    condition: Condition,
+    n_claims: int,
+    jobs: dict[str, dict[str, Any]],
+    cost: dict[str, Any],
+    *,
+    is_held: bool,
 ) -> ConditionProgress:
-    cost = cost or {}
+    unsettled = [jobs[state].get("begun") for state in (JobState.QUEUED, JobState.LEASED)]
+    finished = [row.get("finished") for row in jobs.values()]
     return ConditionProgress(
         condition=condition,
         n_claims=n_claims,
-        queued=counts.get((condition.pk, JobState.QUEUED), 0),
-        running=counts.get((condition.pk, JobState.LEASED), 0),
+        queued=jobs[JobState.QUEUED].get("n", 0),
+        running=jobs[JobState.LEASED].get("n", 0),
         done=cost.get("n", 0),
-        failed=counts.get((condition.pk, JobState.FAILED), 0),
+        failed=jobs[JobState.FAILED].get("n", 0),
         fallback=cost.get("n_fallback", 0),
         calls=cost.get("calls", 0),
         prompt_tokens=cost.get("prompt", 0),
         cached_prompt_tokens=None if cost.get("n_unknown") else cost.get("cached", 0),
         completion_tokens=cost.get("completion", 0),
+        seconds=cost.get("seconds", 0.0),
+        is_held=is_held,
+        begun_at=min((at for at in unsettled if at), default=None),
+        finished_at=max((at for at in finished if at), default=None),
     )
 
 
@@ -130,10 +173,19 @@ def failures_of(study: Study) -> list[PrecomputeJob]:
 
 
 def is_settled(study: Study) -> bool:
-    """Whether no job of the study is waiting or running any more."""
-    return not PrecomputeJob.objects.filter(
+    """Whether no job runs, and none waits for anything but a higher limit."""
+    unsettled = PrecomputeJob.objects.filter(
         condition__study=study, state__in=(JobState.QUEUED, JobState.LEASED)
-    ).exists()
+    )
+    if held := spending.held_conditions(study):
+        unsettled = unsettled.exclude(state=JobState.QUEUED, condition_id__in=held)
+    return not unsettled.exists()
+
+
+def held_jobs(study: Study) -> int:
+    """How many jobs wait because the study's spend limit is reached."""
+    held = spending.held_conditions(study)
+    return PrecomputeJob.objects.filter(condition_id__in=held, state=JobState.QUEUED).count()
 
 
 def _result_word(condition: Condition) -> str:

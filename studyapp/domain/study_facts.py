@@ -10,6 +10,7 @@ from django.db.models import Count, Sum
 
 from studyapp.domain.balance import Balance, counted_balance, stored_cells
 from studyapp.domain.progress import ConditionProgress, progress_of
+from studyapp.domain.spending import Account, account_of
 from studyapp.enums import Label, TrialKind
 from studyapp.models import Claim, Condition, Study
 
@@ -83,8 +84,12 @@ class StudyFacts:
         return list(self.study.conditions.order_by("position"))
 
     @cached_property
+    def account(self) -> Account:
+        return account_of(self.study)
+
+    @cached_property
     def progress(self) -> list[ConditionProgress]:
-        return progress_of(self.study, self.conditions, self.claims.n)
+        return progress_of(self.study, self.conditions, self.claims.n, self.account)
 
     @cached_property
     def balance(self) -> Balance:

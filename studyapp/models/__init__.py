@@ -9,7 +9,7 @@ from studyapp.models.assignment import (
     Subset,
     Withdrawal,
 )
-from studyapp.models.claim import Candidate, Claim, GoldSet
+from studyapp.models.claim import Candidate, Claim, ClaimsImport, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
@@ -18,6 +18,7 @@ from studyapp.models.prolific import ProlificLink, RecruiterCall, RecruiterSubmi
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
 from studyapp.models.results import ResultsJob
+from studyapp.models.spending import SpendingAccount
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
 
@@ -25,6 +26,7 @@ __all__ = [
     "AuditEntry",
     "Candidate",
     "Claim",
+    "ClaimsImport",
     "Condition",
     "ConsentText",
     "Enrolment",
@@ -47,6 +49,7 @@ __all__ = [
     "ResultsJob",
     "Selection",
     "Slot",
+    "SpendingAccount",
     "Study",
     "Subset",
     "Trial",

@@ -9,10 +9,27 @@ from studyapp.enums import Label, TrialKind
 from studyapp.models.study import Study
 
 
+class ClaimsImport(models.Model):
+    """A claims file on its way into a study; its claims belong to no study until it is over.
+
+    ``alive_at`` is renewed while it runs: what is left behind by a process that ended is deleted.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="claims_imports")
+    alive_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"import {self.pk} into study {self.study_id}"
+
+
 class Claim(models.Model):
     """A statement to check, with the label that is the right decision."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="claims")
+    #: Null while the file it comes from is being imported, and only then.
+    study = models.ForeignKey(Study, null=True, on_delete=models.CASCADE, related_name="claims")
+    arriving = models.ForeignKey(
+        ClaimsImport, null=True, blank=True, on_delete=models.CASCADE, related_name="claims"
+    )
     subset = models.ForeignKey(
         "studyapp.Subset", null=True, blank=True, on_delete=models.SET_NULL, related_name="claims"
     )
@@ -37,6 +54,11 @@ class Claim(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "claim_id"], name="claim_id_once"),
             models.UniqueConstraint(fields=["study", "position"], name="claim_position_once"),
+            models.CheckConstraint(
+                name="claim_in_study_or_arriving",
+                condition=Q(study__isnull=False, arriving__isnull=True)
+                | Q(study__isnull=True, arriving__isnull=False),
+            ),
             models.CheckConstraint(
                 name="claim_has_candidates_and_gold",
                 condition=Q(n_candidates__gte=1, gold_min_size__gte=1)

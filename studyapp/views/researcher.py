@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import DatabaseError, connection
 from django.http import FileResponse, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import (
@@ -26,7 +26,7 @@ from studyapp.domain.export import export_study
 from studyapp.enums import AuditAction, Role
 from studyapp.errors import StudyError
 from studyapp.forms import CloseForm, RunsForm
-from studyapp.models import PrecomputeJob, Study
+from studyapp.models import Study
 from studyapp.views.htmx import is_htmx
 from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_layout import page as _page
@@ -68,25 +68,6 @@ def study_precompute(request: HttpRequest, slug: str) -> HttpResponse:
     if not is_htmx(request):
         return _varying(redirect(_card_url(study, "rankings")))
     return _precompute_fragment(request, study, ring(study))
-
-
-@require_POST
-@researcher_only
-def job_retry(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """Queue one failed claim again."""
-    study = request.study
-    job = _job_or_404(study, job_id)
-    return _queue(request, study, lambda: precompute.retry_job(job))
-
-
-@require_safe
-@researcher_only
-def job_reply(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """The raw reply behind a failure: escaped for htmx, plain text for everybody else."""
-    job = _job_or_404(request.study, job_id)
-    if is_htmx(request):
-        return _varying(render(request, "researcher/_reply.html", {"reply": job.raw_reply}))
-    return _varying(HttpResponse(job.raw_reply, content_type="text/plain; charset=utf-8"))
 
 
 # ---- states --------------------------------------------------------------------------------------
@@ -221,11 +202,6 @@ def _change(
         return _study_page(request, study, refused=error.problems, status=error.status)
     messages.success(request, done)
     return redirect(_card_url(study, anchor))
-
-
-def _job_or_404(study: Study, job_id: int) -> PrecomputeJob:
-    jobs = PrecomputeJob.objects.select_related("condition__study")
-    return get_object_or_404(jobs, pk=job_id, condition__study=study)
 
 
 def _card_url(study: Study, anchor: str) -> str:

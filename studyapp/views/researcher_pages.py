@@ -122,7 +122,7 @@ def study_page(
     """Read every card: the same number of queries whatever the study holds."""
     facts = StudyFacts(study)
     claims, conditions = facts.claims, facts.conditions
-    precompute = precompute_status(study, rows=facts.progress)
+    precompute = precompute_status(study, rows=facts.progress, account=facts.account)
     people = people_of(study)
     completed = running.completed_trials(study)
     cards = [

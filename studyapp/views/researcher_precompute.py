@@ -1,24 +1,19 @@
-"""The rankings card: progress and cost per condition, failures, and whether a worker answers."""
+"""How precompute stands, ready to print: the rankings card, and the head of the rankings page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Max, Min, Q, Sum
 from django.utils import timezone
 
-from studyapp.domain import precompute, progress
+from studyapp.domain import precompute, progress, spending
 from studyapp.domain.progress import ConditionProgress
-from studyapp.enums import JobState
+from studyapp.domain.spending import Account
 from studyapp.errors import StudyError
-from studyapp.models import PrecomputeJob, Ranking, Selection, Study
+from studyapp.models import Study
 from studyapp.views.researcher_card import Tone
 from studyapp.views.researcher_words import counted, duration, moment, number
-
-#: Failed claims listed on the page; the command lists them all.
-MAX_FAILURES = 50
-UNSETTLED = Q(state__in=(JobState.QUEUED, JobState.LEASED))
 
 
 @dataclass(frozen=True)
@@ -41,41 +36,32 @@ class ConditionRow:
 
 
 @dataclass(frozen=True)
-class FailureRow:
-    """A failed claim; ``key`` changes with every new failure of it."""
-
-    job_id: int
-    key: str
-    condition: str
-    claim_id: str
-    claim_text: str
-    reason: str
-    attempts: str
-    has_reply: bool
-
-
-@dataclass(frozen=True)
 class PrecomputeStatus:
-    """Everything the rankings card says. ``is_settled``: no job is waiting or running."""
+    """How the study's rankings stand.
+
+    ``is_settled``: no job runs, and none waits for anything but a higher limit. ``limit`` says
+    which limit keeps jobs waiting, if one does; ``to_queue`` and ``to_retry`` how many claims lack
+    a job and how many failed, empty where there are none.
+    """
 
     tone: Tone
     state: str
+    progress: list[ConditionProgress]
     rows: list[ConditionRow]
-    failures: list[FailureRow]
-    failed: str
-    n_unlisted: int
     is_settled: bool
     is_silent: bool
     time_line: str
     to_queue: str
+    to_retry: str
+    limit: str
     fallback_note: str
     problems: list[str] = field(default_factory=list)
 
 
-def ring(study: Study) -> list[str]:
+def ring(study: Study, account: Account | None = None) -> list[str]:
     """Ring for jobs that were left behind; a broker that cannot be reached is said, not raised."""
     try:
-        precompute.ring_due(study)
+        precompute.ring_due(study, account)
     except StudyError as error:
         return error.problems
     return []
@@ -85,36 +71,38 @@ def precompute_status(
     study: Study,
     problems: list[str] | None = None,
     rows: list[ConditionProgress] | None = None,
+    account: Account | None = None,
 ) -> PrecomputeStatus:
-    """Read the rankings card from the stored rows; ``problems`` are shown on top of it.
+    """Read how a study's rankings stand; ``problems`` are shown above it. At most seven queries.
 
-    ``rows`` is the progress where the caller has read it already.
+    ``rows`` and ``account`` are given where the caller has read them already.
     """
-    rows = progress.progress_of(study) if rows is None else rows
-    failures = progress.failures_of(study) if any(row.failed for row in rows) else []
-    seconds = _computing_seconds(study)
-    is_settled = not sum(row.queued + row.running for row in rows)
+    account = account or spending.account_of(study)
+    rows = progress.progress_of(study, account=account) if rows is None else rows
+    is_settled = all(row.is_settled for row in rows)
     is_silent = not is_settled and not progress.worker_answers()
-    listed = failures[:MAX_FAILURES]
-    tone, state = _state(rows, is_settled, is_silent)
-    n_unqueued = sum(row.waiting - row.queued - row.running for row in rows)
+    tone, state = _state(rows, account, is_settled, is_silent)
+    n_failed = sum(row.failed for row in rows)
+    n_missing = sum(row.missing for row in rows)
     return PrecomputeStatus(
         tone=tone,
         state=state,
-        rows=[_row(row, seconds.get(row.condition.pk, 0.0)) for row in rows if row.n_claims],
-        failures=[_failure(job) for job in listed],
-        failed=counted(len(failures), "failed claim"),
-        n_unlisted=len(failures) - len(listed),
+        progress=rows,
+        rows=[_row(row) for row in rows if row.n_claims],
         is_settled=is_settled,
         is_silent=is_silent,
-        time_line="" if is_silent else _time_line(study, is_settled, timezone.now()),
-        to_queue=number(n_unqueued) if n_unqueued > 0 and tone != Tone.WAITING else "",
+        time_line="" if is_silent else _time_line(rows, is_settled, timezone.now()),
+        to_queue=number(n_missing) if n_missing and tone != Tone.WAITING else "",
+        to_retry=number(n_failed) if n_failed else "",
+        limit=_limit(rows, account),
         fallback_note=_fallback_note(sum(row.fallback for row in rows)),
         problems=problems or [],
     )
 
 
-def _state(rows: list[ConditionProgress], is_settled: bool, is_silent: bool) -> tuple[Tone, str]:
+def _state(
+    rows: list[ConditionProgress], account: Account, is_settled: bool, is_silent: bool
+) -> tuple[Tone, str]:
     total = sum(row.n_claims for row in rows)
     done = sum(row.done for row in rows)
     failed = sum(row.failed for row in rows)
@@ -125,6 +113,10 @@ def _state(rows: list[ConditionProgress], is_settled: bool, is_silent: bool) -> 
     if not is_settled:
         said = f", {number(failed)} failed" if failed else ""
         return Tone.BUSY, f"Running: {number(done)} of {number(total)} done{said}"
+    if n_held := _n_held(rows):
+        return Tone.PROBLEM, (
+            f"{number(n_held)} of {number(total)} wait: limit of {account.reached} reached"
+        )
     if failed:
         return Tone.PROBLEM, f"{number(failed)} of {number(total)} failed"
     if done < total:
@@ -132,7 +124,22 @@ def _state(rows: list[ConditionProgress], is_settled: bool, is_silent: bool) -> 
     return Tone.DONE, f"All {number(total)} are stored"
 
 
-def _row(row: ConditionProgress, seconds: float) -> ConditionRow:
+def _n_held(rows: list[ConditionProgress]) -> int:
+    return sum(row.queued for row in rows if row.is_held)
+
+
+def _limit(rows: list[ConditionProgress], account: Account) -> str:
+    n_held = _n_held(rows)
+    if not n_held:
+        return ""
+    return (
+        f"The study's limit of {account.reached} is reached. {counted(n_held, 'claim')} "
+        f"{'waits' if n_held == 1 else 'wait'} and will go on when the limit is raised; "
+        "nothing is lost."
+    )
+
+
+def _row(row: ConditionProgress) -> ConditionRow:
     cached = row.cached_prompt_tokens
     return ConditionRow(
         name=row.condition.name,
@@ -143,7 +150,7 @@ def _row(row: ConditionProgress, seconds: float) -> ConditionRow:
         running=number(row.running),
         failed=number(row.failed),
         fallback=number(row.fallback),
-        computing=duration(seconds) if row.done else "–",
+        computing=duration(row.seconds) if row.done else "–",
         calls=number(row.calls),
         prompt_tokens=number(row.prompt_tokens),
         cached_tokens="unknown" if cached is None else number(cached),
@@ -151,40 +158,13 @@ def _row(row: ConditionProgress, seconds: float) -> ConditionRow:
     )
 
 
-def _failure(job: PrecomputeJob) -> FailureRow:
-    finished = int(job.finished_at.timestamp() * 1000) if job.finished_at else 0
-    return FailureRow(
-        job_id=job.pk,
-        key=f"{job.pk}-{finished}",
-        condition=job.condition.name,
-        claim_id=job.claim.claim_id,
-        claim_text=job.claim.text,
-        reason=job.error or "no reason was recorded",
-        attempts=counted(job.n_attempts, "attempt"),
-        has_reply=bool(job.raw_reply),
-    )
-
-
-def _computing_seconds(study: Study) -> dict[int, float]:
-    """Time the method worked, by condition: workers side by side count each for itself."""
-    return {
-        row["condition_id"]: row["seconds"]
-        for table in (Ranking, Selection)
-        for row in table.objects.filter(condition__study=study)
-        .values("condition_id")
-        .annotate(seconds=Sum("seconds"))
-        .order_by()
-    }
-
-
-def _time_line(study: Study, is_settled: bool, now: datetime) -> str:
-    times = PrecomputeJob.objects.filter(condition__study=study).aggregate(
-        begun=Min("rung_at", filter=UNSETTLED), finished=Max("finished_at")
-    )
-    if not is_settled and times["begun"]:
-        return f"Elapsed: {duration((now - times['begun']).total_seconds())}."
-    if is_settled and times["finished"]:
-        return f"Last finished {moment(times['finished'])} UTC."
+def _time_line(rows: list[ConditionProgress], is_settled: bool, now: datetime) -> str:
+    begun = [row.begun_at for row in rows if row.begun_at]
+    finished = [row.finished_at for row in rows if row.finished_at]
+    if not is_settled and begun:
+        return f"Elapsed: {duration((now - min(begun)).total_seconds())}."
+    if is_settled and finished:
+        return f"Last finished {moment(max(finished))} UTC."
     return ""
 
 

@@ -32,6 +32,7 @@ from studyapp.models import (
     AuditEntry,
     Enrolment,
     PrecomputeJob,
+    Ranking,
     RecruiterCall,
     RecruiterId,
     RecruiterSubmission,
@@ -64,6 +65,10 @@ RULES: dict[str, dict[str, str]] = {
     "study-precompute": {"GET": VIEWER, "POST": EDITOR},
     "job-retry": {"POST": EDITOR},
     "job-reply": {"GET": VIEWER},
+    "study-rankings": {"GET": VIEWER, "POST": EDITOR},
+    "rankings-estimate": {"GET": VIEWER},
+    "study-spending": {"POST": EDITOR},
+    "rankings-preview": {"GET": VIEWER},
     "study-open": {"POST": EDITOR},
     "study-pause": {"POST": EDITOR},
     "study-resume": {"POST": EDITOR},
@@ -244,6 +249,8 @@ def address(name: str, study: Study) -> str:
         arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
     if name == "prolific-call-retry":
         arguments.append(_id_of(RecruiterCall.objects.filter(submission__study=study)))
+    if name == "rankings-preview":
+        arguments += [_id_of(study.conditions.order_by("position"), "name"), 1]
     if name in ("member-role", "member-remove"):
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
     if name in ("slot-close", "slot-reopen"):
@@ -273,8 +280,8 @@ def address(name: str, study: Study) -> str:
     return reverse(name, args=arguments)
 
 
-def _id_of(rows: Any) -> int:
-    return rows.values_list("pk", flat=True).first() or 1
+def _id_of(rows: Any, field: str = "pk") -> Any:
+    return rows.values_list(field, flat=True).first() or 1
 
 
 def ask(client: Client, method: str, name: str, study: Study, **headers: str) -> Any:
@@ -404,9 +411,14 @@ def test_a_page_offers_what_the_role_may_do(owned: Study) -> None:
         offers[actor] = [name for name in STUDY_RULES if f'action="{address(name, owned)}"' in html]
     assert offers == {
         "viewer": ["study-export"],
-        "editor": ["study-precompute", "job-retry", "study-pause", "study-export"],
-        "owner": ["study-precompute", "job-retry", "study-pause", "study-close", "study-export"],
+        "editor": ["study-precompute", "study-pause", "study-export"],
+        "owner": ["study-precompute", "study-pause", "study-close", "study-export"],
     }
+    Ranking.objects.filter(claim__jobs__state=JobState.FAILED, condition__study=owned).delete()
+    for actor, posts in (("viewer", []), ("editor", ["study-rankings", "job-retry"])):
+        html = ask(client_for(actor, owned), "GET", "study-rankings", owned).content.decode()
+        found = {name for name in STUDY_RULES if f'action="{address(name, owned)}"' in html}
+        assert found == set(posts)
     assert rights(owned) == {"may_edit": False, "may_own": False}
 
 

@@ -41,6 +41,9 @@ class Api:
     def post(self, address: str, body: Any = None, **more: Any) -> Any:
         return self.ask("POST", address, body, **more)
 
+    def patch(self, address: str, body: Any = None, **more: Any) -> Any:
+        return self.ask("PATCH", address, body, **more)
+
     def upload(self, study: Study, lines: list[Any], query: str = "", **more: Any) -> Any:
         """Send claims as JSON lines; a text is sent as it is."""
         told = [line if isinstance(line, str) else json.dumps(line) for line in lines]

@@ -33,6 +33,7 @@ WRITING = {
     ("POST", ONE + "open/"): Role.EDITOR,
     ("POST", ONE + "participants/{participant}/{action}/"): Role.EDITOR,
     ("POST", ONE + "pause/"): Role.EDITOR,
+    ("PATCH", ONE + "precompute/spending/"): Role.EDITOR,
     ("POST", ONE + "precompute/"): Role.EDITOR,
     ("POST", ONE + "precompute/retry/"): Role.EDITOR,
     ("POST", ONE + "resume/"): Role.EDITOR,
@@ -76,8 +77,8 @@ def is_untouched(study: Study) -> bool:
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 31
-    assert len(OF_STUDIES) == 29
+    assert len(OPERATIONS) == 34
+    assert len(OF_STUDIES) == 32
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from studyapp.domain import precompute
+from studyapp.domain import precompute, spending
+from studyapp.domain.lifecycle import add_condition
 from studyapp.enums import JobState
 from studyapp.models import PrecomputeJob, Study
 from tests import factories
@@ -39,12 +40,20 @@ def row(condition: str, **counts: int) -> dict[str, Any]:
     return {"condition": condition, "claims": 2} | dict.fromkeys((*names, *tokens), 0) | counts
 
 
+def spent(**changes: Any) -> dict[str, Any]:
+    """A study's spending: no limit, nothing spent, but for what is given."""
+    limits = ("max_calls", "max_tokens", "max_cost", "prices", "cost", "reached")
+    counts = ("calls", "prompt_tokens", "cached_prompt_tokens", "completion_tokens")
+    return dict.fromkeys(limits) | dict.fromkeys(counts, 0) | changes
+
+
 def test_work_is_queued_done_and_watched(api: Api, study: Study, rung: list[int]) -> None:
     address = f"studies/{study.slug}/precompute/"
     assert api.get(address).json() == {
         "is_settled": True,
         "worker_answers": False,
         "conditions": [row("ranking", waiting=2), row("selection", waiting=2)],
+        "spending": spent(),
         "notices": [],
     }
     queued = api.post(address)
@@ -105,3 +114,52 @@ def test_progress_needs_the_same_queries_for_any_number_of_claims(
     factories.add_evidence(study)
     with django_assert_num_queries(12):
         api.get(f"studies/{study.slug}/precompute/")
+
+
+def test_limits_are_set_one_by_one_and_taken_away_by_null(api: Api, study: Study) -> None:
+    address = f"studies/{study.slug}/precompute/spending/"
+    prices = {"input": 1.0, "cached": 0.5, "output": 2.0}
+    assert api.get(address).json() == spent()
+    told = api.patch(address, {"max_calls": 5, "max_cost": 2, "prices": prices}).json()
+    assert told == spent(max_calls=5, max_cost=2.0, prices=prices, cost=0.0)
+    told = api.patch(address, {"max_calls": None, "max_tokens": 0}).json()
+    assert told == spent(max_tokens=0, max_cost=2.0, prices=prices, cost=0.0, reached="0 tokens")
+    assert api.get(f"studies/{study.slug}/precompute/").json()["spending"] == told
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"max_calls": -1},
+        {"max_calls": 2**63},
+        {"max_cost": 1},
+        {"max_tokens": "many"},
+        {"prices": {"input": 1}},
+        {"max_call": 1},
+    ],
+)
+def test_odd_limits_are_refused_and_nothing_is_kept(
+    api: Api, study: Study, body: dict[str, Any]
+) -> None:
+    address = f"studies/{study.slug}/precompute/spending/"
+    assert api.patch(address, body).status_code == 400
+    assert api.get(address).json() == spent()
+
+
+def test_a_raised_limit_rings_for_what_waited(api: Api, study: Study, rung: list[int]) -> None:
+    add_condition(study, "asked", "incremental", "llm", model="m")
+    spending.set_limits(study, max_calls=0)
+    api.post(f"studies/{study.slug}/precompute/")
+    assert len(rung) == 4
+    api.patch(f"studies/{study.slug}/precompute/spending/", {"max_calls": 9})
+    assert len(rung) == 6
+
+
+def test_the_estimate_lists_conditions_that_ask_a_server(api: Api, study: Study) -> None:
+    address = f"studies/{study.slug}/precompute/estimate/"
+    assert api.get(address).json() == {"conditions": []}
+    add_condition(study, "asked", "incremental", "incremental_llm", model="m", params={"depth": 3})
+    (told,) = api.get(address).json()["conditions"]
+    assert (told["condition"], told["claims"], told["sampled"], told["calls"]) == ("asked", 2, 2, 6)
+    assert told["prompt_tokens"] > told["cached_prompt_tokens"] > 0
+    assert (told["cost"], told["reason"]) == (None, None)

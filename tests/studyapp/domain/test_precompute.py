@@ -210,7 +210,7 @@ def test_progress_needs_the_same_number_of_queries_for_any_size(
     draft, bells, django_assert_num_queries
 ):
     precompute.queue_jobs(draft)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         progress.progress_of(draft)
 
 

@@ -48,7 +48,54 @@ def log_in(page: Any, live_server: Any, study: Study) -> None:
     page.wait_for_selector("#precompute")
 
 
-def test_the_card_polls_keeps_an_open_reply_and_stops_when_all_is_settled(
+def test_the_page_polls_keeps_an_open_reply_and_the_focus(
+    browser: Any, live_server: Any, draft: Study
+) -> None:
+    page = browser.new_page()
+    complaints: list[str] = []
+    polls: list[str] = []
+    page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda r: r.url.endswith("/rankings/?state=failed") and polls.append(r.url))
+    log_in(page, live_server, draft)
+    page.click("text=Every claim, its cost and its preview")
+    page.click("#state-failed")
+    assert page.inner_text("#rankings-state") == "Running: 0 of 4 done, 2 failed"
+
+    page.locator("details.reply summary").first.click()
+    page.wait_for_selector("details.reply[open] pre")
+    assert page.inner_text("details.reply pre") == "<b>I cannot rank these</b>"
+    page.focus("#rankings-queue")
+    polls.clear()
+    page.wait_for_timeout(4_500)
+    assert len(polls) == 2
+    assert page.locator("details.reply[open]").count() == 1
+    assert page.evaluate("document.activeElement.id") == "rankings-queue"
+
+    page.keyboard.press("Enter")
+    page.wait_for_selector("details.reply", state="detached")
+    assert page.evaluate("document.activeElement.id") == "rankings"
+    assert page.inner_text(".nothing") == "No claim is in this state."
+    with transaction.atomic():
+        PrecomputeJob.objects.all().delete()
+        factories.add_evidence(draft)
+    page.wait_for_selector("#rankings-state:text('All 4 are stored')")
+    polls.clear()
+    page.wait_for_timeout(2_500)
+    assert polls == []
+
+    page.click("#state-done")
+    page.locator(".claim-states a").first.click()
+    assert page.inner_text("h1") == "Preview of c1"
+    page.keyboard.press("Tab")
+    page.get_by_role("link", name="Next claim").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:text('Preview of c2')")
+    assert complaints == []
+    page.close()
+
+
+def test_the_card_polls_and_stops_when_all_is_settled(
     browser: Any, live_server: Any, draft: Study
 ) -> None:
     page = browser.new_page()
@@ -59,18 +106,13 @@ def test_the_card_polls_keeps_an_open_reply_and_stops_when_all_is_settled(
     page.on("request", lambda r: r.url.endswith("/precompute/") and polls.append(r.url))
     log_in(page, live_server, draft)
     assert page.inner_text("#rankings-state") == "Running: 0 of 4 done, 2 failed"
-
-    page.locator("details.reply summary").first.click()
-    page.wait_for_selector("details.reply[open] pre")
-    assert page.inner_text("details.reply pre") == "<b>I cannot rank these</b>"
-    page.focus("#retry-all")
+    page.focus("#precompute-queue")
     page.wait_for_timeout(4_500)
     assert len(polls) == 2
-    assert page.locator("details.reply[open]").count() == 1
-    assert page.evaluate("document.activeElement.id") == "retry-all"
+    assert page.evaluate("document.activeElement.id") == "precompute-queue"
 
     page.keyboard.press("Enter")
-    page.wait_for_selector(".failures", state="detached")
+    page.wait_for_selector("#precompute-queue", state="detached")
     assert page.evaluate("document.activeElement.id") == "precompute"
     with transaction.atomic():
         PrecomputeJob.objects.all().delete()

@@ -1,4 +1,4 @@
-"""The rankings card: progress that refreshes itself, failures, retries, and silence of workers."""
+"""The rankings page and its card: progress that refreshes itself, failures, retries, silence."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def draft(ann: Any) -> Study:
     return study
 
 
-def address(study: Study) -> str:
-    return reverse("study-precompute", args=[study.slug])
+def address(study: Study, name: str = "study-rankings") -> str:
+    return reverse(name, args=[study.slug])
 
 
-def fragment(client: Client, study: Study) -> str:
-    response = client.get(address(study), headers=HTMX)
+def fragment(client: Client, study: Study, name: str = "study-rankings") -> str:
+    response = client.get(address(study, name), headers=HTMX)
     assert response.status_code == 200
     assert "HX-Request" in response.headers["Vary"]
     html = response.content.decode()
@@ -66,10 +66,16 @@ def fragment(client: Client, study: Study) -> str:
     return html
 
 
+def card(client: Client, study: Study) -> str:
+    """What the study page's card refreshes itself with."""
+    return fragment(client, study, "study-precompute")
+
+
 def cells(html: str) -> dict[str, list[str]]:
     """Each condition's cells, as text."""
     rows = {}
-    for row in re.findall(r"<tr>.*?</tr>", html, flags=re.S)[1:]:
+    table = html[: html.index("</table>")]
+    for row in re.findall(r"<tr>.*?</tr>", table, flags=re.S)[1:]:
         texts = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, flags=re.S)
         name, *rest = [" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in texts]
         rows[name] = rest
@@ -100,7 +106,7 @@ def test_a_button_queues_what_is_missing_and_the_fragment_begins_to_poll(
     before = client.get(reverse("study", args=[draft.slug])).content.decode()
     assert "Prepare the 6 missing" in before
     assert not is_polling(before)
-    response = client.post(address(draft), headers=HTMX)
+    response = client.post(address(draft, "study-precompute"), headers=HTMX)
     assert response.status_code == 200
     html = response.content.decode()
     assert is_polling(html)
@@ -110,12 +116,16 @@ def test_a_button_queues_what_is_missing_and_the_fragment_begins_to_poll(
     assert is_polling(client.get(reverse("study", args=[draft.slug])).content.decode())
 
 
-def test_the_button_works_without_javascript(client: Client, draft: Study) -> None:
-    response = client.post(address(draft))
-    assert response.status_code == 302
-    assert response.url == f"{reverse('study', args=[draft.slug])}#rankings"
+def test_the_buttons_work_without_javascript(client: Client, draft: Study) -> None:
+    from_card = client.post(address(draft, "study-precompute"))
+    assert from_card.status_code == 302
+    assert from_card.url == f"{reverse('study', args=[draft.slug])}#rankings"
     assert len(jobs(draft)) == 6
-    assert client.get(address(draft)).url == response.url
+    assert client.get(address(draft, "study-precompute")).url == from_card.url
+    fail(jobs(draft)[0])
+    from_page = client.post(f"{address(draft)}?state=failed")
+    assert (from_page.status_code, from_page.url) == (302, f"{address(draft)}?state=failed")
+    assert {job.state for job in jobs(draft)} == {JobState.QUEUED}
 
 
 def test_queueing_without_claims_is_refused_with_the_reason(client: Client, ann: Any) -> None:
@@ -184,7 +194,7 @@ def test_polling_goes_on_while_a_job_is_queued_or_running_and_then_stops(
 
 def test_the_last_poll_brings_the_opening_card_up_to_date(client: Client, ann: Any) -> None:
     study = factories.ready_study(owner=ann)
-    html = fragment(client, study)
+    html = card(client, study)
     assert 'id="opening-state" hx-swap-oob="true">Ready to open<' in html
     assert "Open the study</button>" in html
     assert 'Next: <a href="#opening">' in html
@@ -195,7 +205,8 @@ def test_a_retry_brings_the_opening_card_up_to_date_at_once(client: Client, draf
     precompute.queue_jobs(draft)
     first, *_ = jobs(draft)
     fail(first)
-    response = client.post(reverse("job-retry", args=[draft.slug, first.pk]), headers=HTMX)
+    assert "Retry the 1 that failed" in card(client, draft)
+    response = client.post(address(draft, "study-precompute"), headers=HTMX)
     html = response.content.decode()
     assert "3 of 3 claims have no ranking yet" in html
     assert "1 of 3 claims failed" not in html
@@ -204,7 +215,7 @@ def test_a_retry_brings_the_opening_card_up_to_date_at_once(client: Client, draf
 def test_the_fragment_of_an_open_study_leaves_its_opening_card_alone(
     client: Client, ann: Any
 ) -> None:
-    assert "opening" not in fragment(client, factories.open_study(owner=ann))
+    assert "opening" not in card(client, factories.open_study(owner=ann))
 
 
 def test_each_poll_rings_for_jobs_that_a_dead_worker_left_behind(
@@ -257,7 +268,7 @@ def test_a_failure_shows_claim_reason_and_a_retry(client: Client, draft: Study) 
     job = jobs(draft)[1]
     fail(job, error="wanted <a number>", raw="")
     html = fragment(client, draft)
-    assert "1 failed claim" in html
+    assert 'Failed <span class="n">1</span>' in html
     assert "Claim number 2 of the study." in html
     assert "wanted &lt;a number&gt;" in html
     assert "(2 attempts)" in html
@@ -293,7 +304,7 @@ def test_retry_queues_that_one_claim_again(client: Client, draft: Study, rung: l
     assert rung == [first.pk]
     states = {job.pk: job.state for job in jobs(draft)}
     assert (states[first.pk], states[second.pk]) == (JobState.QUEUED, JobState.FAILED)
-    assert "1 failed claim" in response.content.decode()
+    assert 'Failed <span class="n">1</span>' in response.content.decode()
 
 
 def test_retry_of_a_claim_that_did_not_fail_is_refused(client: Client, draft: Study) -> None:
@@ -311,22 +322,26 @@ def test_retry_all_queues_every_failed_claim(client: Client, draft: Study) -> No
         fail(job)
     html = fragment(client, draft)
     assert not is_polling(html)
-    assert "Retry all that failed" in html
+    assert "Retry the 6 that failed" in html
     assert "6 of 6 failed" in html
     client.post(address(draft), headers=HTMX)
     assert {job.state for job in jobs(draft)} == {JobState.QUEUED}
 
 
-def test_many_failures_are_listed_up_to_a_limit_and_counted(client: Client, ann: Any) -> None:
+def test_many_failures_are_listed_page_by_page(client: Client, ann: Any) -> None:
     study = factories.draft_study(owner=ann)
     factories.add_claims(study, 30)
     factories.add_conditions(study)
     precompute.queue_jobs(study)
     for job in jobs(study):
         fail(job)
-    html = fragment(client, study)
-    assert html.count('class="reason"') == 50
-    assert "And 10 more" in html
+    first = client.get(f"{address(study)}?state=failed").content.decode()
+    assert first.count('class="reason"') == 50
+    assert "1 to 50 of 60" in first
+    last = client.get(f"{address(study)}?state=failed&page=2").content.decode()
+    assert last.count('class="reason"') == 10
+    assert "51 to 60 of 60" in last
+    assert f'href="{address(study)}?state=failed"' in last
 
 
 def test_a_poll_asks_as_often_whatever_the_study_holds(client: Client, ann: Any) -> None:

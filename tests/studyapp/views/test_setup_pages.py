@@ -412,7 +412,7 @@ def test_the_pages_take_the_same_queries_however_many_claims_there_are() -> None
         "conditions": 9,
         "schedule": 10,
         "analysis": 7,
-        "review": 15,
+        "review": 16,
     }
 
 
