@@ -9,7 +9,7 @@ from typing import Any
 from celery import signals
 from django.db import close_old_connections
 
-from studyapp.domain import precompute, progress, results_jobs
+from studyapp.domain import export_jobs, precompute, progress, results_jobs
 
 logger = logging.getLogger(__name__)
 _stopped = threading.Event()
@@ -21,6 +21,7 @@ def _stay_present(name: str) -> None:
             progress.note_presence(name)
             precompute.ring_due()
             results_jobs.ring_due()
+            export_jobs.ring_due()
         except Exception:
             logger.exception("worker presence could not be written")
         finally:

@@ -5,6 +5,7 @@ from django.urls import include, path
 from studyapp.views import (
     researcher,
     researcher_access,
+    researcher_exports,
     researcher_power,
     researcher_records,
     researcher_results,
@@ -86,7 +87,23 @@ urlpatterns = [
     path("studies/<slug:slug>/pause/", researcher.study_pause, name="study-pause"),
     path("studies/<slug:slug>/resume/", researcher.study_resume, name="study-resume"),
     path("studies/<slug:slug>/close/", researcher.study_close, name="study-close"),
-    path("studies/<slug:slug>/export.zip", researcher.study_export, name="study-export"),
+    path("studies/<slug:slug>/export.zip", researcher_exports.study_export, name="study-export"),
+    path("studies/<slug:slug>/exports/", researcher_exports.study_exports, name="study-exports"),
+    path(
+        "studies/<slug:slug>/exports/<int:export_id>/file.zip",
+        researcher_exports.export_download,
+        name="export-download",
+    ),
+    path(
+        "studies/<slug:slug>/exports/<int:export_id>/retry/",
+        researcher_exports.export_retry,
+        name="export-retry",
+    ),
+    path(
+        "studies/<slug:slug>/exports/<int:export_id>/delete/",
+        researcher_exports.export_delete,
+        name="export-delete",
+    ),
     path("studies/<slug:slug>/measures/", researcher_results.study_measures, name="study-measures"),
     path("studies/<slug:slug>/power/", researcher_power.study_power, name="study-power"),
     path("studies/<slug:slug>/report/", researcher_results.study_report, name="study-report"),

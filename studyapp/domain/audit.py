@@ -23,6 +23,8 @@ COMMAND = "command"
 DETAILS = frozenset(
     {
         "condition",
+        "export",
+        "exports",
         "format",
         "hash",
         "interface",
@@ -33,13 +35,16 @@ DETAILS = frozenset(
         "old_role",
         "replications",
         "role",
+        "runs",
         "position",
         "rankings",
         "seed",
         "settings",
         "simulated",
         "subsets",
+        "trials",
         "trials_for",
+        "variant",
         "claims",
         "software",
     }

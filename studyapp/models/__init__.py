@@ -12,6 +12,7 @@ from studyapp.models.assignment import (
 from studyapp.models.claim import Candidate, Claim, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
+from studyapp.models.export import ExportJob
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
 from studyapp.models.questionnaire import QuestionnaireAnswer
 from studyapp.models.recruiting import RecruiterId, RefusedId
@@ -27,6 +28,7 @@ __all__ = [
     "ConsentText",
     "Enrolment",
     "Event",
+    "ExportJob",
     "GoldSet",
     "Invitation",
     "LlmResponse",
