@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from rankers import formats
-from studyapp.enums import EnrolmentState, TrialKind
+from studyapp.enums import EnrolmentState, ExportVariant, SpreadsheetCopies, TrialKind
 
 MAX_PAGE = 1000
 
@@ -16,6 +16,16 @@ class NoQuery(serializers.Serializer):
 
 class SimulatedQuery(serializers.Serializer):
     simulated = serializers.BooleanField(default=False, help_text="with simulated runs")
+
+
+class ExportBody(SimulatedQuery):
+    variant = serializers.ChoiceField(choices=ExportVariant.values, default=ExportVariant.RAW)
+    jsonl = serializers.BooleanField(default=False, help_text="also the tables as JSON Lines")
+    spreadsheet = serializers.ChoiceField(
+        choices=SpreadsheetCopies.values,
+        default=SpreadsheetCopies.NONE,
+        help_text="also copies of the tables that are safe to open in a spreadsheet program",
+    )
 
 
 class MeasuresQuery(SimulatedQuery):

@@ -12,7 +12,7 @@ from studyapp.domain.progress import worker_answers
 from studyapp.enums import JobState, SpreadsheetCopies
 from studyapp.models import ExportJob, Study
 from studyapp.views.researcher_card import Tone
-from studyapp.views.researcher_words import ago, counted, moment, number
+from studyapp.views.researcher_words import ago, counted, listed, moment, number
 
 #: Exports on the page; the command lists them all.
 MOST_LISTED = 50
@@ -83,14 +83,16 @@ def _row(job: ExportJob, now: datetime) -> ExportRow:
 
 
 def _title(job: ExportJob) -> str:
-    parts = [job.get_variant_display()]
-    if job.with_simulated:
-        parts.append("with simulated runs")
-    if job.with_jsonl:
-        parts.append("with JSON Lines")
-    if job.spreadsheet != SpreadsheetCopies.NONE:
-        parts.append("with spreadsheet copies")
-    return ", ".join(parts)
+    more = [
+        words
+        for words, is_there in (
+            ("simulated runs", job.with_simulated),
+            ("JSON Lines", job.with_jsonl),
+            ("spreadsheet copies", job.spreadsheet != SpreadsheetCopies.NONE),
+        )
+        if is_there
+    ]
+    return job.get_variant_display() + (f", with {listed(more)}" if more else "")
 
 
 def _state(job: ExportJob, is_lost: bool, now: datetime) -> tuple[Tone, str]:

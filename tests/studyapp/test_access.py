@@ -21,7 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from studyapp.access import rights, studies_for, study_or_404
-from studyapp.domain import invitations, results_jobs, uploads
+from studyapp.domain import export_jobs, invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
 from studyapp.domain.results_report import folder_of
 from studyapp.enums import JobState, ResultsKind, Role, StudyState, TrialKind
@@ -57,6 +57,10 @@ RULES: dict[str, dict[str, str]] = {
     "study-resume": {"POST": EDITOR},
     "study-close": {"POST": OWNER},
     "study-export": {"GET": VIEWER},
+    "study-exports": {"GET": VIEWER, "POST": VIEWER},
+    "export-download": {"GET": VIEWER},
+    "export-retry": {"POST": VIEWER},
+    "export-delete": {"POST": EDITOR},
     "study-measures": {"GET": VIEWER, "POST": VIEWER},
     "study-power": {"GET": VIEWER},
     "study-report": {"GET": VIEWER, "POST": VIEWER},
@@ -123,7 +127,7 @@ def client_of(user: Any) -> Client:
 @pytest.fixture
 def owned(settings: Any, tmp_path: Path) -> Study:
     """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
-    claims file that waits and a report."""
+    claims file that waits, a report and an export."""
     settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
@@ -139,6 +143,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     ResultsJob.objects.filter(study=study).update(content=report, computed_at=timezone.now())
     folder_of(study).mkdir(parents=True)
     (folder_of(study) / "real.zip").write_bytes(b"0")
+    export_jobs.ask(study, export_jobs.Wanted())
     return study
 
 
@@ -185,6 +190,8 @@ def address(name: str, study: Study) -> str:
         arguments.append(PrecomputeJob.objects.filter(condition__study=study).earliest("pk").pk)
     if name in ("member-role", "member-remove"):
         arguments.append(_id_of(study.memberships.filter(role=VIEWER)))
+    if name in ("export-download", "export-retry", "export-delete"):
+        arguments.append(_id_of(study.exports))
     if name == "invitation-revoke":
         arguments.append(_id_of(study.invitations))
     if name in ("setup-condition", "setup-condition-move", "setup-condition-remove"):
@@ -291,6 +298,7 @@ def what_there_is(study: Study) -> Any:
             study.claims,
             study.slots,
             study.invitations,
+            study.exports,
         )
     ]
     jobs = list(ResultsJob.objects.order_by("pk").values())
@@ -327,9 +335,9 @@ def test_a_page_offers_what_the_role_may_do(owned: Study) -> None:
         html = ask(client_for(actor, owned), "GET", "study", owned).content.decode()
         offers[actor] = [name for name in STUDY_RULES if f'action="{address(name, owned)}"' in html]
     assert offers == {
-        "viewer": ["study-export"],
-        "editor": ["study-precompute", "job-retry", "study-pause", "study-export"],
-        "owner": ["study-precompute", "job-retry", "study-pause", "study-close", "study-export"],
+        "viewer": [],
+        "editor": ["study-precompute", "job-retry", "study-pause"],
+        "owner": ["study-precompute", "job-retry", "study-pause", "study-close"],
     }
     assert rights(owned) == {"may_edit": False, "may_own": False}
 

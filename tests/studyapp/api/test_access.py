@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from studyapp.api.schema import document
+from studyapp.domain import export_jobs
 from studyapp.domain.access import add_member, at_least
 from studyapp.enums import Role, StudyState
 from studyapp.models import AuditEntry, Claim, Participant, Study
@@ -30,6 +31,7 @@ WRITING = {
     ("POST", ONE + "claims/"): Role.EDITOR,
     ("POST", ONE + "close/"): Role.OWNER,
     ("POST", ONE + "conditions/"): Role.EDITOR,
+    ("POST", ONE + "exports/"): Role.VIEWER,
     ("POST", ONE + "open/"): Role.EDITOR,
     ("POST", ONE + "pause/"): Role.EDITOR,
     ("POST", ONE + "precompute/"): Role.EDITOR,
@@ -41,16 +43,18 @@ WRITING = {
 
 @pytest.fixture
 def owned() -> Study:
-    """An open study of ``ann`` with a participant in the first trial."""
+    """An open study of ``ann`` with a participant in the first trial, and an export."""
     study = factories.open_study(owner=researcher("ann"))
     factories.started(study)
+    export_jobs.ask(study, export_jobs.Wanted())
     return study
 
 
 def send(api: Api, method: str, path: str, study: Study) -> Any:
     """A request that would do something if it were let in."""
     code = Participant.objects.get(enrolments__slot__study=study).code
-    address = path.format(slug=study.slug, participant=code)
+    export = study.exports.get().pk if "{export_id}" in path else 0
+    address = path.format(slug=study.slug, participant=code, export_id=export)
     return api.ask(method, address, {"slug": study.slug} if method != "GET" else None)
 
 
@@ -60,8 +64,8 @@ def is_untouched(study: Study) -> bool:
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 25
-    assert len(OF_STUDIES) == 23
+    assert len(OPERATIONS) == 29
+    assert len(OF_STUDIES) == 27
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
@@ -91,7 +95,7 @@ def test_R113_a_participants_key_is_refused_everywhere(
     method: str, path: str, owned: Study
 ) -> None:
     enrolment = factories.joined(owned)
-    answer = Api(token=enrolment.token).ask(method, path.format(slug=owned.slug, participant="p1"))
+    answer = Api(token=enrolment.token).ask(method, path.format(slug=owned.slug, participant="p1", export_id=1))
     assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
     assert is_untouched(owned)
 
@@ -113,7 +117,7 @@ def test_R111_no_answer_tells_a_participant_the_label(path: str, owned: Study) -
         {"Authorization": f"Bearer {enrolment.token}"},
         {"Cookie": f"run-{owned.code}={enrolment.token}; sessionid={enrolment.token}"},
     ):
-        answer = Client().get(path.format(slug=owned.slug, participant="p1"), headers=headers)
+        answer = Client().get(path.format(slug=owned.slug, participant="p1", export_id=1), headers=headers)
         assert answer.status_code in (401, 403)
         text = answer.content.decode()
         assert not any(word in text for word in ("supported", "refuted", "gold", owned.title))
@@ -199,6 +203,8 @@ def test_what_a_token_changes_is_logged_under_its_user(owned: Study) -> None:
     assert api.post(f"studies/{owned.slug}/pause/").status_code == 200
     assert api.get(f"studies/{owned.slug}/export.zip").status_code == 200
     assert api.post(where + "open/").status_code == 409
+    made = api.post(f"studies/{owned.slug}/exports/", {"variant": "deidentified"}).json()
+    assert api.get(made["file"]).status_code == 200
     logged = AuditEntry.objects.filter(who="ann").order_by("pk")
     assert [(entry.action, entry.study_slug) for entry in logged] == [
         ("settings_changed", draft.slug),
@@ -206,6 +212,8 @@ def test_what_a_token_changes_is_logged_under_its_user(owned: Study) -> None:
         ("claims_imported", draft.slug),
         ("study_paused", owned.slug),
         ("study_exported", owned.slug),
+        ("study_exported", owned.slug),
+        ("export_downloaded", owned.slug),
     ]
 
 
