@@ -203,5 +203,7 @@ def _json_line(value: Row) -> str:
 
 
 def _typed(value: Any, kind: str) -> Any:
-    """A cell as JSON has it; the tables hold truth values as text."""
-    return value == "true" if kind == "bool" and value is not None else value
+    """A cell as JSON has it: rows hold truth values as text, and some missing texts as empty."""
+    if value is None or value == "":
+        return None
+    return value == "true" if kind == "bool" else value

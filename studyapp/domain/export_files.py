@@ -10,6 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from studyapp.enums import JobState
 from studyapp.models import ExportJob, Study
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,23 @@ def making_folder(job: ExportJob) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
+
+
+def remove_strays(study: Study) -> None:
+    """Delete what no row answers for: what could not be deleted before, or a killed worker left.
+
+    Jobs that are under way are left alone; their workers look after their files.
+    """
+    rows = {str(job.pk): job for job in study.exports.all()}
+    for path in list(folder_of(study).glob("*")):
+        number = path.name.removeprefix(MAKING).partition("-")[0]
+        job = rows.get(number)
+        if job is not None and (job.state == JobState.LEASED or job.file == path.name):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            delete_file(study, path.name)
 
 
 def delete_file(study: Study, name: str) -> None:

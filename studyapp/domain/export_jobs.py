@@ -210,6 +210,7 @@ def store_result(lease: Lease, job: ExportJob, name: str, made: ExportSummary) -
         old = list(job.study.exports.filter(state=JobState.DONE).order_by("-made_at", "-pk"))
     for each in old[KEPT_FILES:]:
         delete(each)
+    export_files.remove_strays(job.study)
     return True
 
 

@@ -51,7 +51,8 @@ This export is de-identified:
   answers to questions for text and for numbers without a smallest and a largest one.
 - study.json has no contact, no codes, no address to return to, nothing of recruiting, and none of
   the study's own dates.
-The measures are those of the raw export.
+The measures are those of the raw export. Intervals found by resampling differ within their random
+error, since people are drawn in the order of their names.
 """
 _COMMANDS = """
 Recompute the numbers:   python -m analysis report EXPORT.zip -o DIR

@@ -95,7 +95,9 @@ def test_R113_a_participants_key_is_refused_everywhere(
     method: str, path: str, owned: Study
 ) -> None:
     enrolment = factories.joined(owned)
-    answer = Api(token=enrolment.token).ask(method, path.format(slug=owned.slug, participant="p1", export_id=1))
+    answer = Api(token=enrolment.token).ask(
+        method, path.format(slug=owned.slug, participant="p1", export_id=1)
+    )
     assert (answer.status_code, error_of(answer)["code"]) == (403, "forbidden")
     assert is_untouched(owned)
 
@@ -117,7 +119,9 @@ def test_R111_no_answer_tells_a_participant_the_label(path: str, owned: Study) -
         {"Authorization": f"Bearer {enrolment.token}"},
         {"Cookie": f"run-{owned.code}={enrolment.token}; sessionid={enrolment.token}"},
     ):
-        answer = Client().get(path.format(slug=owned.slug, participant="p1", export_id=1), headers=headers)
+        answer = Client().get(
+            path.format(slug=owned.slug, participant="p1", export_id=1), headers=headers
+        )
         assert answer.status_code in (401, 403)
         text = answer.content.decode()
         assert not any(word in text for word in ("supported", "refuted", "gold", owned.title))
