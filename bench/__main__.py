@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from bench import (
+    export,
     importing,
     imports,
     llm_run,
@@ -29,6 +30,7 @@ MEASUREMENTS = {
     "participant": participant.measure,
     "importing": importing.measure,
     "results": results.measure,
+    "export": export.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
     "metrics": metrics.measure,

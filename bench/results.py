@@ -20,7 +20,7 @@ GOAL_QUERIES = 15
 def measure() -> Iterator[str]:
     """Make the study on both databases, and look at its page before, while and after it changes."""
     for name in ("sqlite", "postgres"):
-        with _site(name) as site:
+        with open_site(name) as site:
             told = json.loads(site.ask(_LOOK).splitlines()[-1])
         yield f"{name}: {told['n_trials']:,} trials, {told['n_events']:,} events"
         for look in told["looks"]:
@@ -42,7 +42,7 @@ def _ratio(told: dict[str, Any]) -> float:
 
 
 @contextmanager
-def _site(name: str) -> Iterator[Any]:
+def open_site(name: str) -> Iterator[Any]:
     """An installation on PostgreSQL, or on a SQLite file."""
     from bench.site import postgres_site
 
