@@ -45,6 +45,9 @@ TIMES = frozenset(
 #: still has a reason.
 FREE_TEXT = {"reason": None, "void_reason": LEFT_OUT}
 
+#: All columns that change.
+_CHANGED = frozenset(NAMES) | TIMES | frozenset(FREE_TEXT)
+
 #: What of study.json stays. What is new there has to be put here, or stays out.
 KEPT_SETTINGS = frozenset(
     {
@@ -122,16 +125,16 @@ class Deidentified:
 
     def _row(self, row: Row) -> Row:
         move = self._moves.get(row.get("participant_id", ""), timedelta())
-        return {name: self._value(name, value, move) for name, value in row.items()}
+        changed = dict(row)
+        for name in _CHANGED & row.keys():
+            if row[name] is not None:
+                changed[name] = self._value(name, row[name], move)
+        return changed
 
-    def _value(self, name: str, value: Any, move: timedelta) -> Any:
-        if value is None:
-            return None
+    def _value(self, name: str, value: str, move: timedelta) -> str | None:
         if name in NAMES:
             return self.new_name(NAMES[name], value)
-        if name in TIMES:
-            return utc_text(datetime.fromisoformat(value) - move)
-        return FREE_TEXT.get(name, value)
+        return _moved(value, move) if name in TIMES else FREE_TEXT[name]
 
     def _is_open(self, question: str) -> bool:
         """Whether anything can be written as an answer; so it is with a question nobody knows."""
@@ -143,6 +146,12 @@ class Deidentified:
             if len(code) >= _SHORTEST_CODE:
                 text = text.replace(code, f"[{LEFT_OUT}]")
         return text
+
+
+def _moved(time: str, move: timedelta) -> str:
+    """A time of the tables, earlier by ``move``, which is a number of whole milliseconds."""
+    moment = datetime.fromisoformat(time.removesuffix("Z")) - move
+    return f"{moment.isoformat(timespec='milliseconds')}Z"
 
 
 def _without(values: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,12}([.][0-9]{1,6})?")
 
 def safe_text(text: str) -> str:
     """``text`` with an apostrophe before it where a program would not take it for text."""
+    if text[:1].isalpha():  # nearly every cell, and no beginning of a formula or a number
+        return text
     begins = text.lstrip(f" \u00a0\u3000{_UNSEEN}")
     is_taken = begins[:1] in _BREAKS or text.strip().lstrip(_UNSEEN)[:1] in _FORMULA
     if begins and (is_taken or _CHANGED.fullmatch(text.strip())):
