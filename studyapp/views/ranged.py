@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import quote
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
@@ -22,6 +21,8 @@ class CannotBeGiven(ValueError):
 def ranged_file(request: HttpRequest, path: Path, *, name: str, sha256: str) -> HttpResponseBase:
     """The zip ``path`` or the part of it that was asked for, with its checksum as the ETag.
 
+    ``name`` is of ASCII letters, as those made of a study's slug are.
+
     206 for one range of bytes, 416 for one behind the end, 304 for who has the file, else 200 with
     the whole. Several ranges at once get the whole file, and so does who has a part of another
     one (If-Range).
@@ -32,7 +33,7 @@ def ranged_file(request: HttpRequest, path: Path, *, name: str, sha256: str) -> 
     headers = {
         "ETag": etag,
         "Accept-Ranges": "bytes",
-        "Content-Disposition": f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(name)}",
+        "Content-Disposition": f'attachment; filename="{name}"',
     }
     if etag in _listed(request.headers.get("If-None-Match", "")):
         file.close()

@@ -47,8 +47,8 @@ def test_exports_lists_every_state(study: Study, capsys: pytest.CaptureFixture[s
     assert run(capsys, "exports", study.slug) == (
         0,
         f"{failed.pk}, {asked[0]}, raw, failed: It broke.\n"
-    rows = sum(good.rows.values())  # the codebook of the other one has one more
-        f"bytes, sha256 {lost.sha256}, the file is missing or damaged\n"
+        f"{lost.pk}, {asked[1]}, deidentified, with simulated runs, {rows + 1} rows, "
+        f"{lost.n_bytes} bytes, sha256 {lost.sha256}, the file is missing or damaged\n"
         f"{good.pk}, {asked[2]}, raw, {rows} rows, {good.n_bytes} bytes, sha256 {good.sha256}, "
         f"{export_files.sound_file(good)}\n",
         "",
