@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.column import Column
 from analysis.people_columns import CLAIM_COLUMNS, PARTICIPANT_COLUMNS, QUESTIONNAIRE_COLUMNS
-from analysis.trial_columns import EVENT_COLUMNS, TRIAL_COLUMNS
+from analysis.trial_columns import EVENT_COLUMNS, SLOT_ORDER, TRIAL_COLUMNS
 
 FORMAT_VERSION = "1"
 
@@ -36,11 +36,15 @@ CODEBOOK_COLUMNS = (
 )
 
 
-def columns_of(table: str) -> tuple[Column, ...]:
-    """Columns of one of ``TABLES``, in file order. Raises ValueError for another table."""
+def columns_of(table: str, *, has_moved_times: bool = False) -> tuple[Column, ...]:
+    """Columns of one of ``TABLES``, in file order. Raises ValueError for another table.
+
+    Exports with ``has_moved_times`` hide when each participant came, and have one column more.
+    """
     if table not in TABLES:
         raise ValueError(f"no table {table!r}; the export has {', '.join(TABLES)}")
-    return TABLES[table]
+    more = (SLOT_ORDER,) if has_moved_times and table == SLOT_ORDER.table else ()
+    return TABLES[table] + more
 
 
 def names_of(table: str) -> list[str]:
@@ -48,7 +52,7 @@ def names_of(table: str) -> list[str]:
     return [column.name for column in columns_of(table)]
 
 
-def codebook() -> pd.DataFrame:
+def codebook(*, has_moved_times: bool = False) -> pd.DataFrame:
     """One row a column of every exported table (statistics.md 1.4), all of it text."""
     rows = [
         (
@@ -63,7 +67,7 @@ def codebook() -> pd.DataFrame:
             column.meaning,
             FORMAT_VERSION,
         )
-        for columns in TABLES.values()
-        for column in columns
+        for table in TABLES
+        for column in columns_of(table, has_moved_times=has_moved_times)
     ]
     return pd.DataFrame(rows, columns=list(CODEBOOK_COLUMNS))

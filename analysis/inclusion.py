@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from analysis.trial_columns import SLOT_ORDER
+
 #: The first reason that applies is the one a row gets; ``superseded`` concerns the design set only.
 REASONS = (
     "simulated",
@@ -80,7 +82,7 @@ def exclusion_reasons(
         name="reason",
         dtype=object,
     )
-    available = trials.loc[reasons == "", [*_HOLDER_COLUMNS]]
+    available = trials.loc[reasons == "", _holder_columns(trials)]
     holds = in_slot_of_holder(available, slot_holders(available))
     reasons.loc[available.index[~holds]] = "superseded"
     return reasons
@@ -90,19 +92,27 @@ def slot_holders(available: pd.DataFrame) -> pd.DataFrame:
     """The participant whose trials stand for each slot in the design set.
 
     That is the one with most remaining trials there; ties go to the earliest first start, then to
-    the id. Returns ``study_id``, ``run_kind``, ``replication``, ``slot``, ``participant_id``,
-    sorted.
+    the id. Where times are moved, ``slot_order`` tells the ties apart as the times did. Returns
+    ``study_id``, ``run_kind``, ``replication``, ``slot``, ``participant_id``, sorted.
     """
+    firsts = [name for name in (SLOT_ORDER.name, "started_at") if name in available.columns]
     people = (
-        available[[*_HOLDER_COLUMNS]]
-        .assign(run_kind=run_kinds(available))
-        .groupby([*SLOT_KEYS, "participant_id"], sort=False)["started_at"]
-        .agg(["size", "min"])
+        available[_holder_columns(available)]
+        .assign(run_kind=run_kinds(available), size=1)
+        .groupby([*SLOT_KEYS, "participant_id"], sort=False)
+        .agg({"size": "sum"} | dict.fromkeys(firsts, "min"))
         .reset_index()
-        .sort_values(["size", "min", "participant_id"], ascending=[False, True, True])
+        .sort_values(
+            ["size", *firsts, "participant_id"], ascending=[False, *[True] * len(firsts), True]
+        )
         .drop_duplicates(SLOT_KEYS)
     )
     return people[[*SLOT_KEYS, "participant_id"]].sort_values(SLOT_KEYS).reset_index(drop=True)
+
+
+def _holder_columns(trials: pd.DataFrame) -> list[str]:
+    has_order = SLOT_ORDER.name in trials.columns
+    return [*_HOLDER_COLUMNS, SLOT_ORDER.name] if has_order else [*_HOLDER_COLUMNS]
 
 
 def in_slot_of_holder(trials: pd.DataFrame, holders: pd.DataFrame) -> np.ndarray:

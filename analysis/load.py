@@ -17,6 +17,7 @@ from analysis.checks import check_events, check_trials
 from analysis.columns import FORMAT_VERSION, columns_of
 from analysis.errors import BadTable
 from analysis.settings import StudySettings, parse_settings
+from analysis.trial_columns import SLOT_ORDER
 from analysis.typed import typed_table
 
 #: What zipfile raises for other files, damaged contents, unknown compression, and passwords.
@@ -50,7 +51,8 @@ def check_tables(
     """
     trials_source, events_source, study_source = sources
     settings = parse_settings(study, study_source)
-    typed, problems = typed_table(trials, columns_of("trials"), "trial_id", trials_source)
+    expected = columns_of("trials", has_moved_times=SLOT_ORDER.name in trials.columns)
+    typed, problems = typed_table(trials, expected, "trial_id", trials_source)
     typed_events = None
     if events is not None:
         typed_events, more = typed_table(events, columns_of("events"), "event_id", events_source)

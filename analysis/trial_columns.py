@@ -206,6 +206,20 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     ),
 )
 
+#: Only where times are moved so that every participant begins at the same one: what they said about
+#: who came first in a slot, and so holds it (section 2.6), would be lost.
+SLOT_ORDER = _T(
+    "slot_order",
+    "int",
+    "who of the people in this slot began the first completed main trial first",
+    rule="1 or more",
+    minimum=1,
+    missing="no completed main trial in this slot, or times are not moved",
+    origin=DERIVED,
+    formula="rank of the earliest started_at of a completed main trial, then of participant_id",
+    optional=True,
+)
+
 EVENT_COLUMNS: tuple[Column, ...] = (
     _E("event_id", "string", "key of the event", rule="unique"),
     _E("trial_id", "string", "trial that the event belongs to", rule="a trial_id of trials.csv"),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from bench import (
     assignment,
     console,
+    export,
     importing,
     importing_live,
     imports,
@@ -39,6 +40,7 @@ MEASUREMENTS = {
     "results": results.measure,
     "console": console.measure,
     "monitor": monitor.measure,
+    "export": export.measure,
     "imports": imports.measure,
     "ranking": ranking.measure,
     "metrics": metrics.measure,

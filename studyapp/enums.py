@@ -59,6 +59,21 @@ class ResultsKind(TextChoices):
     REPORT = "report", "Report"
 
 
+class ExportVariant(TextChoices):
+    """Whose eyes an export is for."""
+
+    RAW = "raw", "Raw"
+    DEIDENTIFIED = "deidentified", "De-identified"
+
+
+class SpreadsheetCopies(TextChoices):
+    """Copies of the tables beside the exact ones, made safe to open in a spreadsheet program."""
+
+    NONE = "none", "None"
+    WITH_BOM = "with_bom", "Marked as UTF-8 for Excel"
+    PLAIN = "plain", "Without the mark"
+
+
 class RunKind(TextChoices):
     REAL = "real", "Real"
     PILOT = "pilot", "Pilot"
@@ -198,6 +213,10 @@ class AuditAction(TextChoices):
     SLOTS_REOPENED = "slots_reopened", "Slots opened again"
     PROLIFIC_SET_UP = "prolific_set_up", "Prolific set up"
     PROLIFIC_CALL_REPEATED = "prolific_call_repeated", "Call to Prolific repeated"
+    EXPORT_DOWNLOADED = "export_downloaded", "Export downloaded"
+    EXPORT_DELETED = "export_deleted", "Export deleted"
+    REPORT_DOWNLOADED = "report_downloaded", "Report downloaded"
+    PARTICIPANT_DELETED = "participant_deleted", "Participant deleted"
     MEMBER_INVITED = "member_invited", "Invitation made"
     INVITATION_REVOKED = "invitation_revoked", "Invitation revoked"
     MEMBER_JOINED = "member_joined", "Member joined"

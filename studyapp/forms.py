@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.password_validation import validate_password
 
-from studyapp.enums import AuditAction, Role
+from studyapp.enums import AuditAction, ExportVariant, Role, SpreadsheetCopies
 from studyapp.models import Study
 
 
@@ -103,6 +103,24 @@ class RunsForm(forms.Form):
         """The answer in a query string; anything odd counts as no."""
         form = cls(query)
         return form.is_valid() and form.cleaned_data["simulated"]
+
+
+class ExportForm(RunsForm):
+    """How an export is wanted; what is not said is as in the plainest one."""
+
+    variant = forms.ChoiceField(required=False, choices=ExportVariant.choices)
+    jsonl = forms.BooleanField(required=False)
+    spreadsheet = forms.ChoiceField(required=False, choices=SpreadsheetCopies.choices)
+
+    def wanted(self) -> dict[str, Any]:
+        """The fields of ``export_jobs.Wanted``."""
+        given = self.cleaned_data
+        return {
+            "variant": given["variant"] or ExportVariant.RAW,
+            "simulated": given["simulated"],
+            "jsonl": given["jsonl"],
+            "spreadsheet": given["spreadsheet"] or SpreadsheetCopies.NONE,
+        }
 
 
 class ResultsForm(RunsForm):

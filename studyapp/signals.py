@@ -9,7 +9,7 @@ from typing import Any
 from celery import signals
 from django.db import close_old_connections
 
-from studyapp.domain import precompute, progress, prolific_work, results_jobs
+from studyapp.domain import export_jobs, precompute, progress, prolific_work, results_jobs
 
 logger = logging.getLogger(__name__)
 _stopped = threading.Event()
@@ -22,6 +22,7 @@ def _stay_present(name: str) -> None:
             precompute.ring_due()
             results_jobs.ring_due()
             prolific_work.ring_due()
+            export_jobs.ring_due()
         except Exception:
             logger.exception("worker presence could not be written")
         finally:

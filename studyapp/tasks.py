@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from studyapp.domain import arriving, precompute, prolific_work, results_jobs
+from studyapp.domain import arriving, export_jobs, precompute, prolific_work, results_jobs
 
 
 @shared_task(name="suffice.prepare")
@@ -20,7 +20,7 @@ def ring_due() -> int:
     Claims that a dead import left behind are deleted.
     """
     arriving.clear_abandoned()
-    return precompute.ring_due() + results_jobs.ring_due() + prolific_work.ring_due()
+    return sum(each.ring_due() for each in (precompute, results_jobs, export_jobs, prolific_work))
 
 
 @shared_task(name="suffice.tend_prolific")
@@ -33,3 +33,9 @@ def tend_prolific(link_id: int) -> bool:
 def compute_results(job_id: int) -> bool:
     """Work out one result of a study; a second delivery ends at once."""
     return results_jobs.run_job(job_id)
+
+
+@shared_task(name="suffice.make_export")
+def make_export(job_id: int) -> bool:
+    """Write one export of a study; a second delivery ends at once."""
+    return export_jobs.run_job(job_id)

@@ -27,6 +27,7 @@ DOCUMENTS = [
     ROOT / "docs" / "api.md",
     ROOT / "docs" / "coverage.md",
     ROOT / "docs" / "deployment.md",
+    ROOT / "docs" / "exports.md",
     ROOT / "docs" / "faults.md",
     ROOT / "docs" / "formats.md",
     ROOT / "docs" / "rankers.md",

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
-from studyapp.enums import Interface, StudyState
+from studyapp.enums import ExportVariant, Interface, JobState, SpreadsheetCopies, StudyState
 
 
 class Study(serializers.Serializer):
@@ -169,6 +169,25 @@ class Balance(serializers.Serializer):
     mean_position = serializers.DictField(child=serializers.FloatField())
     claims_once = _SeenOnce(many=True)
     slots = _SlotBalance(many=True)
+
+
+class Export(serializers.Serializer):
+    id = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=JobState.values)
+    variant = serializers.ChoiceField(choices=ExportVariant.values)
+    simulated = serializers.BooleanField()
+    jsonl = serializers.BooleanField()
+    spreadsheet = serializers.ChoiceField(choices=SpreadsheetCopies.values)
+    asked_at = serializers.CharField()
+    made_at = serializers.CharField(allow_null=True)
+    rows = serializers.DictField(child=serializers.IntegerField(), help_text="by file of the zip")
+    n_bytes = serializers.IntegerField(allow_null=True)
+    sha256 = serializers.CharField(allow_null=True)
+    file = serializers.CharField(
+        allow_null=True, help_text="the address of the file, once it is there, whole and sound"
+    )
+    error = serializers.CharField(allow_null=True, help_text="why it failed")
+    worker_answers = serializers.BooleanField(help_text="whether a waiting one will be made now")
 
 
 _NEXT = {"type": "string", "nullable": True, "description": "the next page's address"}

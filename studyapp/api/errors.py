@@ -70,6 +70,17 @@ class NotRepeated(StudyError):
         super().__init__(f"field slug: repeat the study's slug, {slug}, to close it for good.")
 
 
+class NoFile(StudyError):
+    """An export whose file is not there, or not whole."""
+
+    status = 409
+
+    def __init__(self, state: str):
+        super().__init__(
+            f"This export has no sound file; its state is {state}. Ask for one with POST exports/."
+        )
+
+
 class Contradiction(StudyError):
     """The stored data contradict themselves, so that no measure can be worked out."""
 

@@ -9,7 +9,13 @@ from rest_framework import serializers
 from rankers import RankerError, formats
 from rankers.spending import Prices
 from studyapp.domain.run_ends import MAX_EXTENSION, MAX_NOTE
-from studyapp.enums import EnrolmentState, RunKind, TrialKind
+from studyapp.enums import (
+    EnrolmentState,
+    ExportVariant,
+    RunKind,
+    SpreadsheetCopies,
+    TrialKind,
+)
 from studyapp.run_forms import MAX_PSEUDONYM, SLOT
 
 MAX_PAGE = 1000
@@ -21,6 +27,16 @@ class NoQuery(serializers.Serializer):
 
 class SimulatedQuery(serializers.Serializer):
     simulated = serializers.BooleanField(default=False, help_text="with simulated runs")
+
+
+class ExportBody(SimulatedQuery):
+    variant = serializers.ChoiceField(choices=ExportVariant.values, default=ExportVariant.RAW)
+    jsonl = serializers.BooleanField(default=False, help_text="also the tables as JSON Lines")
+    spreadsheet = serializers.ChoiceField(
+        choices=SpreadsheetCopies.values,
+        default=SpreadsheetCopies.NONE,
+        help_text="also copies of the tables that are safe to open in a spreadsheet program",
+    )
 
 
 class MeasuresQuery(SimulatedQuery):

@@ -6,6 +6,7 @@ from studyapp.api import (
     views_claims,
     views_data,
     views_documents,
+    views_exports,
     views_precompute,
     views_schedule,
     views_studies,
@@ -57,5 +58,14 @@ urlpatterns = [
     path(STUDY + "events/", views_data.Events.as_view(), name="api-events"),
     path(STUDY + "measures/", views_data.Measures.as_view(), name="api-measures"),
     path(STUDY + "export.zip", views_data.Export.as_view(), name="api-export"),
+    path(STUDY + "exports/", views_exports.Exports.as_view(), name="api-exports"),
+    path(
+        STUDY + "exports/<int:export_id>/", views_exports.OneExport.as_view(), name="api-export-job"
+    ),
+    path(
+        STUDY + "exports/<int:export_id>/file.zip",
+        views_exports.ExportFile.as_view(),
+        name="api-export-file",
+    ),
     re_path(r"^.*$", views_documents.Nowhere.as_view()),
 ]

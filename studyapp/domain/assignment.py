@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from studyapp.domain import results_jobs
+from studyapp.domain import audit, export_jobs, results_jobs
+from studyapp.domain.consent import consent_version
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.personal_links import (
     forget_name,
@@ -29,7 +30,7 @@ from studyapp.domain.recruiting import (
 )
 from studyapp.domain.seats import Seat, take_seat
 from studyapp.domain.traces import forget_deleted_text
-from studyapp.enums import EnrolmentState, RefusedIdKind, RunKind
+from studyapp.enums import AuditAction, EnrolmentState, JobState, RefusedIdKind, RunKind
 from studyapp.errors import (
     BadLink,
     BadRecruiterId,
@@ -37,13 +38,9 @@ from studyapp.errors import (
     NothingLeft,
     NotOpen,
     StalePage,
+    StudyError,
 )
-from studyapp.models import Enrolment, Participant, Study, Withdrawal
-
-
-def consent_version(study: Study) -> str:
-    """Names the exact consent text a participant agreed to."""
-    return hashlib.sha256(study.texts.get("consent", "").encode()).hexdigest()
+from studyapp.models import Enrolment, Participant, Study, Trial, Withdrawal
 
 
 def join(study_code: str, form: JoinForm) -> Enrolment:
@@ -167,19 +164,65 @@ def withdraw(token: str) -> None:
     """Delete everything a person left in the study and free the slots; only counts stay.
 
     Consent is the person's, so all of the person's runs go, whichever of them the token is of.
-    Results that were worked out with these data go too; the next look works them out anew.
+    Results that were worked out with these data go too; the next look works them out anew. So do
+    the files of exports, which hold them.
     """
     with transaction.atomic():
         # Nobody joins meanwhile, so no further run of the person is overlooked.
         study = _lock_study_of(token)
-        participant = _lock_enrolment(token).participant
-        for enrolment in participant.enrolments.select_for_update().order_by("pk"):
-            _delete_run(study, enrolment)
-        forget_id(participant)
-        forget_name(participant)
-        participant.delete()
-        results_jobs.forget(study)
-        transaction.on_commit(forget_deleted_text)
+        _delete_person(study, _lock_enrolment(token).participant)
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What goes with a participant: runs, their trials, and stored files of exports."""
+
+    n_runs: int
+    n_trials: int
+    n_exports: int
+
+
+def deletion_of(study: Study, participant_code: str) -> Deletion:
+    """What ``delete_participant`` would delete: three queries. Raises StudyError for nobody."""
+    participant = study.participants.filter(code=participant_code).first()
+    if participant is None:
+        raise StudyError(f"participant {participant_code!r}: is none of study {study.slug}.")
+    return Deletion(
+        participant.enrolments.count(),
+        Trial.objects.filter(participant=participant).count(),
+        study.exports.filter(state=JobState.DONE).count(),
+    )
+
+
+def delete_participant(study: Study, participant_code: str) -> Deletion:
+    """Delete a participant on request, as ``withdraw`` does; the audit log says how much, not who.
+
+    Returns what was deleted. Raises StudyError where the study has no such participant.
+    """
+    with transaction.atomic():
+        study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        deletion = deletion_of(study, participant_code)
+        _delete_person(study, study.participants.get(code=participant_code))
+        audit.record(
+            AuditAction.PARTICIPANT_DELETED,
+            study,
+            runs=deletion.n_runs,
+            trials=deletion.n_trials,
+            exports=deletion.n_exports,
+        )
+    return deletion
+
+
+def _delete_person(study: Study, participant: Participant) -> None:
+    """Delete a person with everything that holds the data. The caller holds the study's lock."""
+    for enrolment in participant.enrolments.select_for_update().order_by("pk"):
+        _delete_run(study, enrolment)
+    forget_id(participant)
+    forget_name(participant)
+    participant.delete()
+    results_jobs.forget(study)
+    export_jobs.forget(study)
+    transaction.on_commit(forget_deleted_text)
 
 
 def _delete_run(study: Study, enrolment: Enrolment) -> None:

@@ -23,6 +23,8 @@ COMMAND = "command"
 DETAILS = frozenset(
     {
         "condition",
+        "export",
+        "exports",
         "format",
         "hash",
         "interface",
@@ -40,6 +42,7 @@ DETAILS = frozenset(
         "participants",
         "replications",
         "role",
+        "runs",
         "position",
         "prices",
         "rankings",
@@ -51,6 +54,7 @@ DETAILS = frozenset(
         "subsets",
         "trials",
         "trials_for",
+        "variant",
         "claims",
         "software",
         "call",

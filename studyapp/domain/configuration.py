@@ -30,6 +30,7 @@ SLUG_LENGTH = Study._meta.get_field("slug").max_length
 #: Fields of study.json that describe what happened, not what to set up; ignored when read.
 DESCRIPTIVE = frozenset(
     {
+        "deidentified",
         "format_version",
         "study_id",
         "trials_per_participant",

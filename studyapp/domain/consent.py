@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from studyapp.domain.assignment import consent_version
 from studyapp.enums import RunKind
 from studyapp.models import ConsentText, Enrolment, Study
+
+
+def consent_version(study: Study) -> str:
+    """Names the exact consent text a participant agreed to."""
+    return hashlib.sha256(study.texts.get("consent", "").encode()).hexdigest()
 
 
 @dataclass(frozen=True)

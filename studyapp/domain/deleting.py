@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from studyapp.domain import audit, results_report, uploads
+from studyapp.domain import audit, export_files, results_report, uploads
 from studyapp.domain.queries import main_claims
 from studyapp.domain.traces import forget_deleted_text
 from studyapp.enums import AuditAction, StudyState
@@ -78,4 +78,5 @@ def _delete_runs(study: Study) -> None:
 
 def _delete_files(study: Study) -> None:
     results_report.delete_files(study)
+    export_files.delete_files(study)
     uploads.delete_files(study)

@@ -32,6 +32,10 @@ Row = dict[str, Any]
 #: Rows fetched at once.
 CHUNK = 2000
 
+#: Orders of trials: as they began, and place by place, which says nothing of who came before whom.
+BY_START = ("pk",)
+BY_SLOT = ("enrolment__slot__replication", "enrolment__slot__number", "enrolment_id", "pk")
+
 #: How far a person came, in the words of the tables.
 PARTICIPANT_STATUS = {
     EnrolmentState.CONSENTED: "active",
@@ -121,8 +125,9 @@ def trial_rows(
     include_simulated: bool,
     study_version: str | None,
     only: Collection[int] | None = None,
+    order: tuple[str, ...] = BY_START,
 ) -> Iterator[Row]:
-    """Rows of trials.csv, in the order in which the trials began: four queries.
+    """Rows of trials.csv, in the order in which the trials began, or another one: four queries.
 
     ``only`` keeps the trials with these primary keys.
     """
@@ -132,7 +137,7 @@ def trial_rows(
         chosen &= Q(pk__in=only)
     trials = (
         Trial.objects.filter(chosen)
-        .order_by("pk")
+        .order_by(*order)
         .values(
             "pk",
             "code",
@@ -148,6 +153,7 @@ def trial_rows(
             "participant__code",
             "condition__name",
             "condition__interface",
+            "enrolment_id",
             "enrolment__run_kind",
             "enrolment__state",
             "enrolment__end_reason",
@@ -159,30 +165,38 @@ def trial_rows(
         )
         .iterator(CHUNK)
     )
-    replays = _replays(study, include_simulated, only)
-    next_pk, next_replay = next(replays, (0, None))
+    place_of = itemgetter(*order)
+    replays = _replays(study, include_simulated, only, order)
+    next_place, next_replay = next(replays, (None, None))
     for trial in trials:
-        while next_replay is not None and next_pk < trial["pk"]:
-            next_pk, next_replay = next(replays, (0, None))
-        told = next_replay if next_replay and next_pk == trial["pk"] else Replay(trial["n_steps"])
+        place = place_of(trial)
+        while next_replay is not None and next_place < place:
+            next_place, next_replay = next(replays, (None, None))
+        told = next_replay if next_place == place else None
+        told = told or Replay(trial["n_steps"])
         yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_version)
 
 
 def _replays(
-    study: Study, include_simulated: bool, only: Collection[int] | None
-) -> Iterator[tuple[int, Replay]]:
-    """Every trial's primary key with what its events say, in the trials' order: one query."""
+    study: Study, include_simulated: bool, only: Collection[int] | None, order: tuple[str, ...]
+) -> Iterator[tuple[Any, Replay]]:
+    """Every trial's place in the order with what its events say, in that order: one query."""
     chosen = exported_runs(study, include_simulated, "trial__enrolment__")
     if only is not None:
         chosen &= Q(trial_id__in=only)
     events = (
         Event.objects.filter(chosen)
-        .order_by("trial_id", "seq")
-        .values_list("trial_id", "kind", "step", "server_at")
+        .order_by(*of_trials(order), "seq")
+        .values_list("kind", "step", "server_at", *of_trials(order))
         .iterator(CHUNK)
     )
-    for trial_pk, group in groupby(events, key=itemgetter(0)):
-        yield trial_pk, replay(event[1:] for event in group)
+    for place, group in groupby(events, key=itemgetter(*range(3, 3 + len(order)))):
+        yield place, replay(event[:3] for event in group)
+
+
+def of_trials(order: tuple[str, ...]) -> list[str]:
+    """An order of trials as one of their events."""
+    return ["trial_id" if name == "pk" else f"trial__{name}" for name in order]
 
 
 def _trial_row(
@@ -220,29 +234,41 @@ def _trial_row(
         "hidden_ms": told.hidden_ms if is_completed else None,
         "active_ms": told.active_ms if is_completed else None,
         "confidence": trial["verification_answer__confidence"] if is_completed else None,
-        **_kind_marks(trial["enrolment__run_kind"]),
+        **kind_marks(trial["enrolment__run_kind"]),
         "study_version": study_version,
         "reason": trial["verification_answer__reason"] if is_completed else None,
         "void_reason": trial["void_reason"] or None,
     }
 
 
-def _kind_marks(run_kind: str) -> Row:
+def kind_marks(run_kind: str) -> Row:
+    """The columns ``simulated`` and ``pilot`` of a kind of run."""
     return {
         "simulated": "true" if run_kind == RunKind.SIMULATED else "false",
         "pilot": "true" if run_kind == RunKind.PILOT else "false",
     }
 
 
-def event_rows(study: Study, include_simulated: bool) -> Iterator[Row]:
+def event_rows(
+    study: Study, include_simulated: bool, order: tuple[str, ...] = BY_START
+) -> Iterator[Row]:
     """Rows of events.csv, trial by trial in the server's order: one query."""
+    for _, row in events_with_people(study, include_simulated, order):
+        yield row
+
+
+def events_with_people(
+    study: Study, include_simulated: bool, order: tuple[str, ...]
+) -> Iterator[tuple[str, Row]]:
+    """The same, each with the pseudonym of its participant."""
     events = (
         Event.objects.filter(exported_runs(study, include_simulated, "trial__enrolment__"))
-        .order_by("trial_id", "seq")
-        .values(*EVENT_FIELDS)
+        .order_by(*of_trials(order), "seq")
+        .values(*EVENT_FIELDS, "trial__participant__code")
         .iterator(CHUNK)
     )
-    yield from map(event_row, events)
+    for event in events:
+        yield event["trial__participant__code"], event_row(event)
 
 
 #: What ``event_row`` reads of an event.
@@ -340,7 +366,7 @@ def participant_row(study: Study, run: dict[str, Any]) -> Row:
         "replication": run["slot__replication"],
         "slot": run["slot__number"],
         "seat": run["seat"],
-        **_kind_marks(run["run_kind"]),
+        **kind_marks(run["run_kind"]),
         "consented_at": utc_text(run["consented_at"]),
         "consent_version": run["consent_version"],
         "joined_at": utc_text(run["participant__joined_at"]),

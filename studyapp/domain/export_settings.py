@@ -112,10 +112,13 @@ def _withdrawn(study: Study) -> dict[str, dict[str, int]]:
     return counts
 
 
-def study_json(study: Study) -> Iterator[str]:
-    """The text of study.json in pieces, the schedule one slot a line: bounded memory."""
-    settings = json.dumps(study_settings(study), ensure_ascii=False, indent=1, allow_nan=False)
-    yield settings.removesuffix("\n}")
+def study_json(study: Study, settings: dict[str, Any]) -> Iterator[str]:
+    """The text of study.json in pieces, the schedule one slot a line: bounded memory.
+
+    ``settings`` is what ``study_settings`` gave, or what became of it.
+    """
+    text = json.dumps(settings, ensure_ascii=False, indent=1, allow_nan=False)
+    yield text.removesuffix("\n}")
     yield ',\n "schedule": {\n  "subsets": ['
     yield from _lines(_subsets(study))
     yield '],\n  "slots": ['

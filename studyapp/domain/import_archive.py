@@ -24,6 +24,7 @@ from studyapp.domain.closing import closed_of
 from studyapp.domain.condition_check import check_slug
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.cycles import unlike_record
+from studyapp.domain.export_archive import JSON_TABLES
 from studyapp.domain.export_settings import FORMAT_VERSION
 from studyapp.domain.import_data import store_data
 from studyapp.domain.import_results import store_results
@@ -203,7 +204,7 @@ def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
     names = [info.filename for info in infos]
     if len(names) > MAX_MEMBERS:
         raise BadUpload(f"{path}: holds {len(names)} files; this is not a study export.")
-    odd = sorted({name for name in names if "/" in name or "\\" in name or name.startswith(".")})
+    odd = sorted(name for name in set(names) if not _is_plain(name))
     if odd:
         raise BadUpload(f"{path}: holds {odd[0]!r}; the names in an export are plain file names.")
     problems = [f"{path}: {name} is not in the zip." for name in LIMITS if name not in names]
@@ -218,6 +219,14 @@ def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
     ]
     if problems:
         raise BadUpload(problems)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a member is one of ours, or a further one beside them that can be passed over."""
+    parts = name.removesuffix("/").split("/")
+    is_nested_twin = parts[-1] in LIMITS and parts[:-1] not in ([], [JSON_TABLES])
+    is_named = all(part and not part.startswith(".") for part in parts)
+    return is_named and "\\" not in name and not is_nested_twin
 
 
 def _unpack_one(archive: zipfile.ZipFile, name: str, target: Path) -> Path:

@@ -8,22 +8,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 
-from studyapp.domain import results_report
-from studyapp.domain.leases import (
-    Lease,
-    finish,
-    kept,
-    lease_period,
-    requeue_expired,
-    storable,
-    take,
-)
+from studyapp.domain import bells, results_report
+from studyapp.domain.bells import ENDED
+from studyapp.domain.leases import Lease, finish, kept, take
 from studyapp.domain.progress import worker_answers
 from studyapp.domain.results import read_data, results_content
 from studyapp.domain.results_version import DataVersion, data_version
@@ -36,8 +27,6 @@ logger = logging.getLogger(__name__)
 #: Measures of fewer trials are worked out in the request when no worker answers, but for the
 #: comparison: its seconds of computing would slow down the pages of participants.
 SMALL = 2000
-
-ENDED = (JobState.DONE, JobState.FAILED)
 
 
 @dataclass(frozen=True)
@@ -130,15 +119,9 @@ def _created(study: Study, kind: str, with_simulated: bool, now: DataVersion) ->
 
 
 def _queue(job: ResultsJob, *, asked_version: str) -> None:
-    """Queue a job that has ended, by a guarded update."""
-    ResultsJob.objects.filter(pk=job.pk, state__in=ENDED).update(
-        state=JobState.QUEUED,
-        asked_version=asked_version,
-        asked_at=timezone.now(),
-        rung_at=None,
-        n_attempts=0,
-        error="",
-    )
+    """Queue a job that has ended."""
+    row = ResultsJob.objects.filter(pk=job.pk)
+    bells.queue_again(row, asked_version=asked_version, asked_at=timezone.now())
     job.refresh_from_db()
 
 
@@ -165,29 +148,10 @@ def ring_due(jobs: Any = None) -> int:
 
     Returns the number of bells. Raises BrokerAway.
     """
-    now = timezone.now()
-    jobs = ResultsJob.objects.all() if jobs is None else jobs
-    requeue_expired(jobs, now)
-    is_due = Q(rung_at__isnull=True) | Q(rung_at__lt=now - lease_period())
-    due = jobs.filter(is_due, state=JobState.QUEUED).order_by("pk")
-    return sum(_ring(job_id, now) for job_id in list(due.values_list("pk", flat=True)))
-
-
-def _ring(job_id: int, now: datetime) -> int:
     from studyapp.tasks import compute_results
 
-    row = ResultsJob.objects.filter(pk=job_id, state=JobState.QUEUED)
-    # Marked first: a second caller at the same moment does not ring again.
-    row.update(rung_at=now)
-    try:
-        compute_results.delay(job_id)
-    except Exception as error:  # kombu raises its own and each transport's errors
-        row.update(rung_at=None)
-        raise BrokerAway(
-            f"The message broker cannot be reached ({error}). The results are queued in the "
-            "database and are worked out once it answers."
-        ) from error
-    return 1
+    jobs = ResultsJob.objects.all() if jobs is None else jobs
+    return bells.ring_due(jobs, compute_results, "the results")
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -238,5 +202,4 @@ def store_result(lease: Lease, version: DataVersion, content: dict[str, Any]) ->
 
 def fail_job(lease: Lease, error: str) -> bool:
     """End the job with the reason; an earlier result stays. Returns False."""
-    finish(lease, JobState.FAILED, error=storable(error))
-    return False
+    return bells.fail(lease, error)

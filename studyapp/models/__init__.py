@@ -12,6 +12,7 @@ from studyapp.models.assignment import (
 from studyapp.models.claim import Candidate, Claim, ClaimsImport, GoldSet
 from studyapp.models.event import Event
 from studyapp.models.evidence import Ranking, Selection
+from studyapp.models.export import ExportJob
 from studyapp.models.job import LlmResponse, PrecomputeJob, WorkerPresence
 from studyapp.models.links import PersonalLink
 from studyapp.models.prolific import ProlificLink, RecruiterCall, RecruiterSubmission
@@ -31,6 +32,7 @@ __all__ = [
     "ConsentText",
     "Enrolment",
     "Event",
+    "ExportJob",
     "GoldSet",
     "Invitation",
     "LlmResponse",

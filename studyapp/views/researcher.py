@@ -1,31 +1,27 @@
-"""Researchers' pages: the list of studies, one study, its progress, measures and export."""
+"""Researchers' pages: the list of studies, one study, its progress and its opening."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
 from django.db import DatabaseError, connection
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import (
-    require_GET,
     require_http_methods,
     require_POST,
     require_safe,
 )
 
 from studyapp.access import researcher_only, rights
-from studyapp.domain import audit, changing, lifecycle, precompute
-from studyapp.domain.export import export_study
-from studyapp.enums import AuditAction, Role
+from studyapp.domain import changing, lifecycle, precompute
+from studyapp.enums import Role
 from studyapp.errors import StudyError
-from studyapp.forms import CloseForm, RunsForm
+from studyapp.forms import CloseForm
 from studyapp.models import Study
 from studyapp.views.htmx import is_htmx
 from studyapp.views.researcher_card import manage
@@ -116,25 +112,7 @@ def study_close(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-# ---- export -------------------------------------------------------------------------
-
-
-@require_GET
-@researcher_only
-def study_export(request: HttpRequest, slug: str) -> HttpResponse:
-    """The study as one zip, for the report and for replication."""
-    study = request.study
-    name = f"{study.slug}.zip"
-    with tempfile.TemporaryDirectory(prefix="suffice-export-") as folder:
-        path = Path(folder) / name
-        simulated = RunsForm.wants_simulated(request.GET)
-        try:
-            made = export_study(study, path, include_simulated=simulated)
-        except StudyError as error:
-            return _study_page(request, study, refused=error.problems, status=error.status)
-        audit.record(AuditAction.STUDY_EXPORTED, study, simulated=simulated, hash=made.sha256)
-        # The open file outlives its name: nothing is left behind however the download ends.
-        return FileResponse(path.open("rb"), as_attachment=True, filename=name)
+# ---- the server ---------------------------------------------------------------------------------
 
 
 @require_safe

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
 from studyapp.access import researcher_only
-from studyapp.domain import results_jobs
+from studyapp.domain import audit, results_jobs
 from studyapp.domain.results_jobs import Results
 from studyapp.domain.results_report import report_path
-from studyapp.enums import ResultsKind, Role
+from studyapp.enums import AuditAction, ResultsKind, Role
 from studyapp.forms import ResultsForm, RunsForm
 from studyapp.models import Study
 from studyapp.views.htmx import is_htmx
+from studyapp.views.ranged import ranged_file
 from studyapp.views.researcher_layout import page
 from studyapp.views.researcher_words import counted, number
 from studyapp.views.results_status import query_of, status_of
@@ -65,14 +66,18 @@ def study_report(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @researcher_only
-def report_download(request: HttpRequest, slug: str) -> HttpResponse:
-    """The last report that was built, whole."""
+def report_download(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """The last report that was built, whole or from where a download was cut."""
     study = request.study
     results = results_jobs.look(study, ResultsKind.REPORT, RunsForm.wants_simulated(request.GET))
     path = report_path(study, results.content)
     if path is None:
         raise Http404("The report has not been built yet: build it on the results page.")
-    return FileResponse(path.open("rb"), as_attachment=True, filename=f"{study.slug}-report.zip")
+    digest = (results.content or {})["sha256"]
+    response = ranged_file(request, path, name=f"{study.slug}-report.zip", sha256=digest)
+    if request.method == "GET" and response.status_code in (200, 206):
+        audit.record(AuditAction.REPORT_DOWNLOADED, study, hash=digest)
+    return response
 
 
 def _measures(request: HttpRequest, study: Study, wanted: dict[str, Any]) -> Results:

@@ -186,7 +186,7 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
 
 
 def export_card(study: Study, n_claims: int, completed: dict[str, int]) -> Card:
-    """Download everything, and the command that writes the report."""
+    """The way to the exports, and the command that writes the report of one."""
     archive = f"{study.slug}.zip"
     kinds = [
         counted(completed[kind], word)
@@ -214,7 +214,5 @@ def export_card(study: Study, n_claims: int, completed: dict[str, int]) -> Card:
         else None,
         content={
             "has_claims": bool(n_claims),
-            "archive": archive,
-            "has_simulated": bool(completed[RunKind.SIMULATED]),
         },
     )

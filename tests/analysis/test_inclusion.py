@@ -54,6 +54,15 @@ def test_the_holder_has_most_trials_then_the_earliest_start_then_the_first_id() 
     assert reasons(first, second | later) == {"t1": "", "t3": "superseded"}
 
 
+def test_where_times_are_moved_the_slot_order_says_who_came_first() -> None:
+    first = trial(participant_id="P9", slot_order="1")
+    second = trial(trial_id="t3", participant_id="P5", claim_id="c", slot_order="2")
+    earlier = {"started_at": "2026-03-02T08:59:59.000Z", "active_ms": "16000"}
+    assert reasons(first, second | earlier) == {"t1": "", "t3": "superseded"}
+    more = selection_trial(trial_id="t4", participant_id="P5", slot_order="2")
+    assert reasons(first, second, more) == {"t1": "superseded", "t3": "", "t4": ""}
+
+
 def test_simulated_runs_hold_their_own_copy_of_a_slot() -> None:
     rows = [trial(), trial(trial_id="t3", participant_id="S1", simulated="true")]
     document = measure_document(trials(*rows), None, study(), include_simulated=True)

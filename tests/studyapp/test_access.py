@@ -22,7 +22,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from studyapp.access import rights, studies_for, study_or_404
-from studyapp.domain import invitations, results_jobs, uploads
+from studyapp.domain import export_jobs, invitations, results_jobs, uploads
 from studyapp.domain.access import add_member
 from studyapp.domain.link_lists import make_links
 from studyapp.domain.link_names import NewLink
@@ -74,6 +74,10 @@ RULES: dict[str, dict[str, str]] = {
     "study-resume": {"POST": EDITOR},
     "study-close": {"POST": OWNER},
     "study-export": {"GET": VIEWER},
+    "study-exports": {"GET": VIEWER, "POST": VIEWER},
+    "export-download": {"GET": VIEWER},
+    "export-retry": {"POST": VIEWER},
+    "export-delete": {"POST": EDITOR},
     "study-measures": {"GET": VIEWER, "POST": VIEWER},
     "study-power": {"GET": VIEWER},
     "study-report": {"GET": VIEWER, "POST": VIEWER},
@@ -171,7 +175,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     """An open study of ``ann`` with an editor, a viewer, an invitation, a run of a recruiter's id,
     a failed job, a claims file that waits and a report."""
     """An open study of ``ann`` with an editor, a viewer, an invitation, a run, one failed job, a
-    claims file that waits, a report and a call that Prolific refused."""
+    claims file that waits, a report, an export and a call that Prolific refused."""
     settings.DATA_DIR = tmp_path
     study = factories.open_study(owner=researcher("ann"))
     add_member(study, researcher("ed"), EDITOR)
@@ -183,7 +187,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     RecruiterId.objects.create(
         study=study, digest="0", value="w1", participant=run.participant, first_seen=timezone.now()
     )
-    refused_call(study, factories.joined(study))
+    refused_call(study, run)
     make_links(study, [NewLink(1, "Bo", RunKind.REAL)])
     with being_a_draft(study):
         uploads.take_file(study, "bad.jsonl", [b"{}\n"], "interchange", TrialKind.PRACTICE)
@@ -192,6 +196,7 @@ def owned(settings: Any, tmp_path: Path) -> Study:
     ResultsJob.objects.filter(study=study).update(content=report, computed_at=timezone.now())
     folder_of(study).mkdir(parents=True)
     (folder_of(study) / "real.zip").write_bytes(b"0")
+    export_jobs.ask(study, export_jobs.Wanted())
     return study
 
 
@@ -257,6 +262,8 @@ def address(name: str, study: Study) -> str:
         arguments += [1, 1]
     if name in ("subset-close", "subset-reopen"):
         arguments.append(1)
+    if name in ("export-download", "export-retry", "export-delete"):
+        arguments.append(_id_of(study.exports))
     if name == "invitation-revoke":
         arguments.append(_id_of(study.invitations))
     if name in ("link-revoke", "link-renew"):
@@ -371,13 +378,14 @@ def what_there_is(study: Study) -> Any:
             study.slots,
             study.invitations,
             study.personal_links,
+            study.exports,
         )
     ]
     jobs = list(ResultsJob.objects.order_by("pk").values())
     runs = list(Enrolment.objects.order_by("pk").values("state", "lease_until"))
-    return stored, counted, runs, jobs, uploads.waiting_files(study), AuditEntry.objects.count()
     calls = list(RecruiterCall.objects.order_by("pk").values())
-    return stored, counted, jobs, calls, uploads.waiting_files(study), AuditEntry.objects.count()
+    waiting = uploads.waiting_files(study)
+    return stored, counted, runs, jobs, calls, waiting, AuditEntry.objects.count()
 
 
 def test_a_researcher_sees_the_studies_of_which_they_are_a_member(owned: Study) -> None:
@@ -410,9 +418,9 @@ def test_a_page_offers_what_the_role_may_do(owned: Study) -> None:
         html = ask(client_for(actor, owned), "GET", "study", owned).content.decode()
         offers[actor] = [name for name in STUDY_RULES if f'action="{address(name, owned)}"' in html]
     assert offers == {
-        "viewer": ["study-export"],
-        "editor": ["study-precompute", "study-pause", "study-export"],
-        "owner": ["study-precompute", "study-pause", "study-close", "study-export"],
+        "viewer": [],
+        "editor": ["study-precompute", "study-pause"],
+        "owner": ["study-precompute", "study-pause", "study-close"],
     }
     Ranking.objects.filter(claim__jobs__state=JobState.FAILED, condition__study=owned).delete()
     for actor, posts in (("viewer", []), ("editor", ["study-rankings", "job-retry"])):

@@ -7,9 +7,9 @@ from typing import Any
 from tqdm import tqdm
 
 from studyapp.domain import audit
-from studyapp.domain.export import export_study
+from studyapp.domain.export import Shape, export_study
 from studyapp.domain.queries import study_by_slug
-from studyapp.enums import AuditAction
+from studyapp.enums import AuditAction, ExportVariant
 from studyapp.management.base import StudyCommand
 
 
@@ -24,16 +24,40 @@ class Command(StudyCommand):
             action="store_true",
             help="include simulated runs, marked (pilot runs are always included and marked)",
         )
+        parser.add_argument(
+            "--deidentified",
+            action="store_true",
+            help="without free text and real times of participants, and under other pseudonyms",
+        )
+        parser.add_argument(
+            "--spreadsheet",
+            action="store_true",
+            help="also copies of the tables that are safe to open in a spreadsheet program",
+        )
+        parser.add_argument(
+            "--no-bom", action="store_true", help="do not mark those copies as UTF-8 for Excel"
+        )
+        parser.add_argument("--jsonl", action="store_true", help="also the tables as JSON Lines")
 
     def run(self, **options: Any) -> None:
         study = study_by_slug(options["slug"])
+        if options["no_bom"] and not options["spreadsheet"]:
+            self.note("note: --no-bom is about the copies of --spreadsheet; it is ignored")
+        shape = Shape(
+            deidentified=options["deidentified"],
+            jsonl=options["jsonl"],
+            spreadsheet=options["spreadsheet"],
+            has_bom=not options["no_bom"],
+        )
         with tqdm(unit=" rows", disable=not sys.stderr.isatty()) as bar:
             summary = export_study(
-                study, options["output"], options["simulated"], advance=bar.update
+                study, options["output"], options["simulated"], shape=shape, advance=bar.update
             )
+        variant = ExportVariant.DEIDENTIFIED if shape.deidentified else ExportVariant.RAW
         audit.record(
             AuditAction.STUDY_EXPORTED,
             study,
+            variant=str(variant),
             simulated=options["simulated"],
             hash=summary.sha256,
         )

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from studyapp.api.schema import document
+from studyapp.domain import export_jobs
 from studyapp.domain.access import add_member, at_least
 from studyapp.enums import EnrolmentState, Role, StudyState
 from studyapp.models import AuditEntry, Claim, Enrolment, Participant, Study
@@ -30,6 +31,7 @@ WRITING = {
     ("POST", ONE + "claims/"): Role.EDITOR,
     ("POST", ONE + "close/"): Role.OWNER,
     ("POST", ONE + "conditions/"): Role.EDITOR,
+    ("POST", ONE + "exports/"): Role.VIEWER,
     ("POST", ONE + "open/"): Role.EDITOR,
     ("POST", ONE + "participants/{participant}/{action}/"): Role.EDITOR,
     ("POST", ONE + "pause/"): Role.EDITOR,
@@ -48,23 +50,24 @@ WRITING = {
 
 @pytest.fixture
 def owned() -> Study:
-    """An open study of ``ann`` with a participant in the first trial."""
+    """An open study of ``ann`` with a participant in the first trial, and an export."""
     study = factories.open_study(owner=researcher("ann"))
     factories.started(study)
+    export_jobs.ask(study, export_jobs.Wanted())
     return study
 
 
-def filled(path: str, study: Study, participant: str = "p1") -> str:
-    """The address for a study, its first slot and subset, and a participant."""
-    return path.format(
-        slug=study.slug, participant=participant, replication=1, number=1, action="release"
-    )
+def filled(path: str, study: Study, participant: str = "p1", export: int = 1) -> str:
+    """The address for a study, its first slot and subset, a participant and an export."""
+    names = {"slug": study.slug, "participant": participant, "action": "release"}
+    return path.format(**names, replication=1, number=1, export_id=export)
 
 
 def send(api: Api, method: str, path: str, study: Study) -> Any:
     """A request that would do something if it were let in."""
     code = Participant.objects.get(enrolments__slot__study=study).code
-    address = filled(path, study, code)
+    export = study.exports.get().pk if "{export_id}" in path else 0
+    address = filled(path, study, code, export)
     body = {} if "{action}" in path else {"slug": study.slug}
     return api.ask(method, address, body if method != "GET" else None)
 
@@ -77,8 +80,8 @@ def is_untouched(study: Study) -> bool:
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 34
-    assert len(OF_STUDIES) == 32
+    assert len(OPERATIONS) == 38
+    assert len(OF_STUDIES) == 36
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:
@@ -216,6 +219,8 @@ def test_what_a_token_changes_is_logged_under_its_user(owned: Study) -> None:
     assert api.post(f"studies/{owned.slug}/pause/").status_code == 200
     assert api.get(f"studies/{owned.slug}/export.zip").status_code == 200
     assert api.post(where + "open/").status_code == 409
+    made = api.post(f"studies/{owned.slug}/exports/", {"variant": "deidentified"}).json()
+    assert api.get(made["file"]).status_code == 200
     logged = AuditEntry.objects.filter(who="ann").order_by("pk")
     assert [(entry.action, entry.study_slug) for entry in logged] == [
         ("settings_changed", draft.slug),
@@ -223,6 +228,8 @@ def test_what_a_token_changes_is_logged_under_its_user(owned: Study) -> None:
         ("claims_imported", draft.slug),
         ("study_paused", owned.slug),
         ("study_exported", owned.slug),
+        ("study_exported", owned.slug),
+        ("export_downloaded", owned.slug),
     ]
 
 

@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from studyapp.api.schema import document
+from studyapp.domain import export_jobs
 from studyapp.domain.trials import record_decision
 from studyapp.models import Participant, Study
 from tests import backends, factories
@@ -68,6 +69,7 @@ def running_study(owner: Any) -> Study:
     study = factories.open_study(owner=owner)
     enrolment, trial = factories.started(study)
     record_decision(enrolment.token, trial.code, {"decision": "supported"})
+    export_jobs.ask(study, export_jobs.Wanted(), owner)
     return study
 
 
@@ -99,10 +101,12 @@ def test_every_answer_is_one_of_the_document(
 ) -> None:
     study = make(ann)
     participant = Participant.objects.first()
+    export = study.exports.first()
     known = {
         "slug": study.slug,
         "participant": participant.code if participant else "p1",
         "action": "extend",
+        "export_id": export.pk if export else 1,
     }
     names = {name: value for name, value in known.items() if f"{{{name}}}" in path}
     headers = {"Authorization": f"Bearer {Api(ann).token}"}

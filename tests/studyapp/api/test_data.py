@@ -321,7 +321,8 @@ def test_an_export_that_cannot_be_written_is_told_in_json(
     api: Api, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "studyapp.domain.export.zipfile.ZipFile", lambda *_: (_ for _ in ()).throw(OSError("full"))
+        "studyapp.domain.export_archive.zipfile.ZipFile",
+        lambda *_: (_ for _ in ()).throw(OSError("full")),
     )
     answer = api.get(address(study, "export.zip"), headers={"Accept": "application/zip"})
     assert answer.status_code == 400

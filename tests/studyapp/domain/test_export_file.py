@@ -14,7 +14,7 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from analysis.load import read_export
-from studyapp.domain import export, export_rows
+from studyapp.domain import export, export_archive, export_rows
 from studyapp.domain.export import export_study
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.export_times import Replay, replay, utc_text
@@ -170,7 +170,7 @@ def test_a_full_disk_is_reported_in_words(db: None, path: Path, monkeypatch: pyt
 
 
 def test_progress_counts_every_row(played: Study, path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(export, "_REPORT_EVERY", 7)
+    monkeypatch.setattr(export_archive, "_REPORT_EVERY", 7)
     reported: list[int] = []
     summary = export_study(played, path, advance=reported.append)
     assert sum(reported) == sum(summary.rows.values())

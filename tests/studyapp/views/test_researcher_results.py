@@ -19,7 +19,7 @@ from django.urls import reverse
 from studyapp.domain import leases, lifecycle, progress, results_jobs, results_report
 from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
 from studyapp.enums import JobState, RunKind, StudyState
-from studyapp.models import Enrolment, ResultsJob, Study, Trial
+from studyapp.models import AuditEntry, Enrolment, ResultsJob, Study, Trial
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -344,6 +344,8 @@ def test_the_report_is_built_by_a_job_and_offered_whole(
     html = client.get(url, headers=HTMX).content.decode()
     assert "4 trials have finished since." in html
     assert "Build it again" in html
+    [entry] = AuditEntry.objects.filter(action="report_downloaded")
+    assert entry.details == {"hash": hashlib.sha256(content).hexdigest()}
     results_report.delete_files(study)
     html = client.get(url, headers=HTMX).content.decode()
     assert "no longer in the data folder" in html
@@ -392,7 +394,7 @@ def test_the_download_leaves_no_file_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_that_fails_is_said_on_the_study_page(
+def test_an_export_that_fails_is_said_on_the_page_of_exports(
     client: Client, ann: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from studyapp.errors import StudyError
@@ -400,7 +402,7 @@ def test_an_export_that_fails_is_said_on_the_study_page(
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise StudyError("the disk is full")
 
-    monkeypatch.setattr("studyapp.views.researcher.export_study", refuse)
+    monkeypatch.setattr("studyapp.views.researcher_exports.export_study", refuse)
     study = factories.open_study(owner=ann)
     response = client.get(reverse("study-export", args=[study.slug]))
     assert response.status_code == 400
