@@ -136,6 +136,8 @@ class AuditAction(TextChoices):
     STUDY_PAUSED = "study_paused", "Study paused"
     STUDY_RESUMED = "study_resumed", "Study resumed"
     STUDY_CLOSED = "study_closed", "Study closed"
+    VERSION_PUBLISHED = "version_published", "New version published"
+    STUDY_UNBLINDED = "study_unblinded", "Results unblinded"
     STUDY_EXPORTED = "study_exported", "Export made"
     MEMBER_INVITED = "member_invited", "Invitation made"
     INVITATION_REVOKED = "invitation_revoked", "Invitation revoked"

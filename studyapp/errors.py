@@ -71,6 +71,12 @@ class BadRecruiterId(StudyError):
         super().__init__(f"Not a recruiter id: {kind}.")
 
 
+class ConsentChanged(StudyError):
+    """The consent form was under an older text: the present one is to be shown and agreed to."""
+
+    status = 409
+
+
 class NotOpen(StudyError):
     """The study takes no participants now."""
 

@@ -40,6 +40,7 @@ DETAILS = frozenset(
         "simulated",
         "subsets",
         "trials_for",
+        "version",
         "claims",
         "software",
     }

@@ -32,16 +32,13 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
     line a field, NotEditable once the study has opened, or for a setting that its schedule was
     made with.
     """
-    merged = {name: value for name, value in changes.items() if name in MERGED}
-    fields = _checked(changes, merged)
     with transaction.atomic():
         locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         if not locked.is_draft:
             raise NotEditable("The study has opened: its settings are frozen.")
+        fields = _checked(locked, changes)
         if locked.n_replications:
             _refuse_change_of_schedule(locked, fields)
-        for name, value in merged.items():
-            fields[name] = _without_none(getattr(locked, name) | value)
         for name, value in fields.items():
             setattr(locked, name, value)
         locked.save(update_fields=list(fields))
@@ -52,11 +49,13 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
         setattr(study, name, value)
 
 
-def _checked(changes: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
-    """The model's fields with their new values; merged objects hold only what changes."""
+def _checked(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
+    """The model's fields with their new values, the merged objects whole."""
     if "conditions" in changes:
         raise StudyError("field conditions: conditions are changed one by one.")
-    wanted = changes | {name: _without_none(value) for name, value in merged.items()}
+    wanted = changes | {
+        name: merged(getattr(study, name), changes[name]) for name in MERGED & set(changes)
+    }
     if changes.get(_LEFT_TO_OPENING, "given") is None:
         wanted = {name: value for name, value in wanted.items() if name != _LEFT_TO_OPENING}
     fields, _ = check_configuration(wanted)
@@ -65,7 +64,12 @@ def _checked(changes: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _without_none(values: Any) -> Any:
+def merged(stored: dict[str, Any], given: Any) -> Any:
+    """An object of settings with what is given of it; None takes a setting out."""
+    return without_none(stored | given) if isinstance(given, dict) else given
+
+
+def without_none(values: Any) -> Any:
     """An object without what is None; anything else is for the checks to refuse."""
     if not isinstance(values, dict):
         return values

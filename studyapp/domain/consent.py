@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from studyapp.domain.assignment import consent_version
+from studyapp.domain.join_forms import consent_version
 from studyapp.enums import RunKind
 from studyapp.models import ConsentText, Enrolment, Study
 

@@ -23,7 +23,7 @@ from studyapp.domain.export_rows import (
     questionnaire_rows,
     trial_rows,
 )
-from studyapp.domain.export_settings import FORMAT_VERSION, study_json, study_version
+from studyapp.domain.export_settings import FORMAT_VERSION, study_json, study_versions
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.errors import StudyError
 from studyapp.models import Study
@@ -120,7 +120,7 @@ def _write_zip(
     archive = _Archive(path, advance)
     with archive, read_snapshot():
         study = Study.objects.get(pk=study.pk)
-        version = study_version(study)
+        versions = study_versions(study)
         said = "are included and marked simulated = true" if include_simulated else "are left out"
         archive.add_text("README.txt", [README.format(version=FORMAT_VERSION, simulated=said)])
         archive.add_text("study.json", study_json(study))
@@ -130,7 +130,7 @@ def _write_zip(
         for name, rows in (
             ("participants", participant_rows(study, include_simulated)),
             ("questionnaire", questionnaire_rows(study, include_simulated)),
-            ("trials", trial_rows(study, include_simulated, version)),
+            ("trials", trial_rows(study, include_simulated, versions)),
             ("events", event_rows(study, include_simulated)),
         ):
             archive.add_table(f"{name}.csv", columns.names_of(name), rows)

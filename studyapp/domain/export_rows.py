@@ -6,7 +6,7 @@ queries is fixed. None stands for an empty cell.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -115,12 +115,13 @@ def exported_runs(study: Study, include_simulated: bool, prefix: str = "") -> Q:
 def trial_rows(
     study: Study,
     include_simulated: bool,
-    study_version: str | None,
+    study_versions: Mapping[int, str],
     only: Collection[int] | None = None,
 ) -> Iterator[Row]:
     """Rows of trials.csv, in the order in which the trials began: four queries.
 
-    ``only`` keeps the trials with these primary keys.
+    ``study_versions`` has the name of each version by its number; ``only`` keeps the trials with
+    these primary keys.
     """
     facts = claim_facts(study)
     chosen = exported_runs(study, include_simulated, "enrolment__")
@@ -147,6 +148,7 @@ def trial_rows(
             "enrolment__run_kind",
             "enrolment__state",
             "enrolment__end_reason",
+            "enrolment__version",
             "enrolment__slot__replication",
             "enrolment__slot__number",
             "verification_answer__decision",
@@ -161,7 +163,7 @@ def trial_rows(
         while next_replay is not None and next_pk < trial["pk"]:
             next_pk, next_replay = next(replays, (0, None))
         told = next_replay if next_replay and next_pk == trial["pk"] else Replay(trial["n_steps"])
-        yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_version)
+        yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_versions)
 
 
 def _replays(
@@ -182,7 +184,11 @@ def _replays(
 
 
 def _trial_row(
-    trial: dict[str, Any], claim: ClaimFacts, told: Replay, slug: str, study_version: str | None
+    trial: dict[str, Any],
+    claim: ClaimFacts,
+    told: Replay,
+    slug: str,
+    study_versions: Mapping[int, str],
 ) -> Row:
     order = trial["stimulus"]["order"]
     is_main = trial["kind"] == TrialKind.MAIN
@@ -217,7 +223,7 @@ def _trial_row(
         "active_ms": told.active_ms if is_completed else None,
         "confidence": trial["verification_answer__confidence"] if is_completed else None,
         **_kind_marks(trial["enrolment__run_kind"]),
-        "study_version": study_version,
+        "study_version": study_versions.get(trial["enrolment__version"]),
         "reason": trial["verification_answer__reason"] if is_completed else None,
         "void_reason": trial["void_reason"] or None,
     }
@@ -319,6 +325,7 @@ PARTICIPANT_FIELDS = (
     "end_reason",
     "consented_at",
     "consent_version",
+    "version",
     "started_at",
     "ended_at",
     "n_trials",
@@ -337,6 +344,7 @@ def participant_row(study: Study, run: dict[str, Any]) -> Row:
         **_kind_marks(run["run_kind"]),
         "consented_at": utc_text(run["consented_at"]),
         "consent_version": run["consent_version"],
+        "version": run["version"],
         "joined_at": utc_text(run["participant__joined_at"]),
         "started_at": utc_text(run["started_at"]),
         "ended_at": utc_text(run["ended_at"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,12 +21,21 @@ INVITATION_SALT = "suffice.invitation"
 
 @dataclass(frozen=True)
 class JoinForm:
-    """What a consent form carries: which run it may start, a one-time nonce, and who comes."""
+    """What a consent form carries: which run it may start, a one-time nonce, and who comes.
+
+    ``consent_version`` names the consent text that the form was shown with.
+    """
 
     nonce: str
     run_kind: str = RunKind.REAL
     invitation: str | None = None
     recruited: Recruited | None = None
+    consent_version: str | None = None
+
+
+def consent_version(study: Study) -> str:
+    """Names the exact consent text a participant agreed to."""
+    return hashlib.sha256(study.texts.get("consent", "").encode()).hexdigest()
 
 
 def invite(study: Study, run_kind: str) -> str:
@@ -46,6 +56,7 @@ def issue_join_form(
         "study": study.code,
         "nonce": random_code(20),
         "kind": RunKind.REAL.value,
+        "consent": consent_version(study),
     }
     if recruited is not None:
         form["recruited"] = asdict(recruited)
@@ -60,6 +71,16 @@ def issue_join_form(
     return signing.dumps(form, salt=JOIN_SALT, compress=False)
 
 
+def form_under_present_text(study: Study, signed: str) -> str:
+    """The same form once more, to be shown with the study's present consent text.
+
+    ``signed`` was read before, so it is ours.
+    """
+    form = signing.loads(signed, salt=JOIN_SALT)
+    form["consent"] = consent_version(study)
+    return signing.dumps(form, salt=JOIN_SALT, compress=False)
+
+
 def read_join_form(study: Study, signed: str) -> JoinForm:
     """The content of a consent form that this study handed out. Raises BadLink."""
     try:
@@ -69,4 +90,6 @@ def read_join_form(study: Study, signed: str) -> JoinForm:
     if form.get("study") != study.code:
         raise BadLink(_("This form is not from this study. Open the study's link again."))
     recruited = Recruited(**form["recruited"]) if "recruited" in form else None
-    return JoinForm(form["nonce"], form["kind"], form.get("invitation"), recruited)
+    return JoinForm(
+        form["nonce"], form["kind"], form.get("invitation"), recruited, form.get("consent")
+    )

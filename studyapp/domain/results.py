@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from studyapp.domain.export_rows import exported_runs, trial_rows
-from studyapp.domain.export_settings import study_settings, study_version
+from studyapp.domain.export_settings import study_settings, study_versions
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.results_version import DataVersion, data_version
 from studyapp.enums import RunKind, TrialKind, TrialState
@@ -165,5 +165,5 @@ def _trial_frame(study: Study, include_simulated: bool) -> Any:
 
     from analysis.columns import names_of
 
-    rows = list(trial_rows(study, include_simulated, study_version(study)))
+    rows = list(trial_rows(study, include_simulated, study_versions(study)))
     return pd.DataFrame(rows, columns=names_of("trials"), dtype=object)

@@ -18,6 +18,7 @@ from studyapp.models.recruiting import RecruiterId, RefusedId
 from studyapp.models.results import ResultsJob
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
+from studyapp.models.version import StudyVersion
 
 __all__ = [
     "AuditEntry",
@@ -42,6 +43,7 @@ __all__ = [
     "Selection",
     "Slot",
     "Study",
+    "StudyVersion",
     "Subset",
     "Trial",
     "VerificationAnswer",

@@ -15,7 +15,7 @@ from analysis.errors import BadTable
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.export import export_study
 from studyapp.domain.export_rows import event_rows, participant_rows, trial_rows
-from studyapp.domain.export_settings import study_version
+from studyapp.domain.export_settings import study_versions
 from studyapp.domain.results import live_document
 from studyapp.domain.trials import record_decision, reveal_next
 from studyapp.enums import RunKind
@@ -51,7 +51,7 @@ def test_rows_are_those_of_the_export_column_by_column(
     trials = api.rows(address(study, f"trials/{query}"))
     events = api.rows(address(study, f"events/{query}"))
     people = api.rows(address(study, f"participants/{query}"))
-    assert trials == list(trial_rows(study, simulated, study_version(study)))
+    assert trials == list(trial_rows(study, simulated, study_versions(study)))
     assert [list(row) for row in trials] == [names_of("trials")] * len(trials)
     key = lambda row: row["event_id"]  # noqa: E731
     assert sorted(events, key=key) == sorted(event_rows(study, simulated), key=key)
