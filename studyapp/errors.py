@@ -43,6 +43,12 @@ class NotEditable(StudyError):
     status = 409
 
 
+class Blinded(StudyError):
+    """Results of a blind study were asked for while it runs."""
+
+    status = 409
+
+
 class NoFreeSlot(StudyError):
     """Every place of the study is taken."""
 

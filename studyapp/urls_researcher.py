@@ -5,6 +5,7 @@ from django.urls import include, path
 from studyapp.views import (
     researcher,
     researcher_access,
+    researcher_blind,
     researcher_power,
     researcher_records,
     researcher_results,
@@ -88,6 +89,7 @@ urlpatterns = [
     path("studies/<slug:slug>/close/", researcher.study_close, name="study-close"),
     path("studies/<slug:slug>/export.zip", researcher.study_export, name="study-export"),
     path("studies/<slug:slug>/measures/", researcher_results.study_measures, name="study-measures"),
+    path("studies/<slug:slug>/unblind/", researcher_blind.study_unblind, name="study-unblind"),
     path("studies/<slug:slug>/power/", researcher_power.study_power, name="study-power"),
     path("studies/<slug:slug>/report/", researcher_results.study_report, name="study-report"),
     path(

@@ -92,7 +92,7 @@ def exported_versions(study: Study) -> list[dict[str, Any]]:
 
     Who made it is the audit log's to know: an export names no researcher.
     """
-    told = []
+    told: list[dict[str, Any]] = []
     before = None
     for version in study.versions.order_by("number"):
         made = changes_between(before, version.content) if before is not None else []

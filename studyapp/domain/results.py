@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from studyapp.domain.blinding import refuse_while_blind
 from studyapp.domain.export_rows import exported_runs, trial_rows
 from studyapp.domain.export_settings import study_settings, study_versions
 from studyapp.domain.export_snapshot import read_snapshot
@@ -50,8 +51,11 @@ def live_document(
 
     Without a completed trial that counts it is ``{"study_id", "rows": 0, "message"}``. Events are
     not read a second time here: the export's reader replays them. The comparison of the conditions
-    takes seconds. Raises ValueError when the stored data contradict themselves.
+    takes seconds. Raises ValueError when the stored data contradict themselves, Blinded while the
+    results of the study are hidden.
     """
+    refuse_while_blind(study)
+
     from analysis.document import build_document
 
     data = read_data(study, include_simulated)

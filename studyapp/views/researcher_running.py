@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 from django.urls import reverse
 
+from studyapp.domain.blinding import hides_results
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.enums import RunKind, StudyState, TrialKind, TrialState
 from studyapp.forms import CloseForm
@@ -156,6 +157,7 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
         template="researcher/_measures_card.html",
         is_open=bool(n_real or n_simulated),
         content={
+            "is_blind": hides_results(study),
             "has_any": bool(n_real or n_simulated),
             "is_running": bool(n_real) and is_running,
             "shows_at_once": not (n_real and is_running),
@@ -194,6 +196,7 @@ def export_card(study: Study, n_claims: int, completed: dict[str, int]) -> Card:
         else None,
         content={
             "has_claims": bool(n_claims),
+            "is_blind": hides_results(study),
             "archive": archive,
             "has_simulated": bool(completed[RunKind.SIMULATED]),
         },
