@@ -15,6 +15,7 @@ from studyapp.views import (
     researcher_setup_review,
     researcher_setup_schedule,
     researcher_setup_sitting,
+    researcher_versions,
 )
 
 SETUP = "studies/<slug:slug>/setup/"
@@ -115,6 +116,10 @@ urlpatterns = [
         researcher_access.invitation_revoke,
         name="invitation-revoke",
     ),
+    path(
+        "studies/<slug:slug>/versions/", researcher_versions.study_versions, name="study-versions"
+    ),
+    path("studies/<slug:slug>/versions/new/", researcher_versions.version_new, name="version-new"),
     path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
     path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),
     path("", include("studyapp.urls_accounts")),
