@@ -36,6 +36,7 @@ WRITING = {
     ("POST", ONE + "precompute/retry/"): Role.EDITOR,
     ("POST", ONE + "resume/"): Role.EDITOR,
     ("POST", ONE + "schedule/"): Role.EDITOR,
+    ("POST", ONE + "versions/"): Role.EDITOR,
 }
 
 
@@ -60,8 +61,8 @@ def is_untouched(study: Study) -> bool:
 
 
 def test_every_part_of_a_study_has_an_address() -> None:
-    assert len(OPERATIONS) == 25
-    assert len(OF_STUDIES) == 23
+    assert len(OPERATIONS) == 27
+    assert len(OF_STUDIES) == 25
 
 
 def test_one_module_alone_decides_which_studies_a_token_opens() -> None:

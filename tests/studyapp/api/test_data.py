@@ -145,7 +145,7 @@ def test_the_next_page_keeps_the_filters(api: Api, study: Study) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "n_queries"), [("participants/", 4), ("trials/", 7), ("events/", 4)]
+    ("part", "n_queries"), [("participants/", 4), ("trials/", 8), ("events/", 4)]
 )
 @pytest.mark.parametrize("n_people", [1, 3])
 def test_a_page_needs_the_same_queries_for_any_number(
