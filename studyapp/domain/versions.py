@@ -149,8 +149,7 @@ def _refuse_state(study: Study) -> None:
         raise NotEditable("The study is a draft: change it as it is; opening makes version 1.")
     if study.state == StudyState.CLOSED:
         raise NotEditable(
-            "The study is closed: nobody would take part in a new version. To go on, "
-            f"{_NEW_STUDY}."
+            f"The study is closed: nobody would take part in a new version. To go on, {_NEW_STUDY}."
         )
 
 

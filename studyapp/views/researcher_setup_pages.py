@@ -153,8 +153,11 @@ def _version_hints(study: Study, step: str) -> dict[str, Any]:
     is_running = study.state in (StudyState.OPEN, StudyState.PAUSED)
     return {
         "version_says": f"This is version {study.version}."
-        + (" A new version can change most of this page for those who come later."
-           if is_running else ""),
+        + (
+            " A new version can change most of this page for those who come later."
+            if is_running
+            else ""
+        ),
         "can_make_version": is_running and rights(study)["may_edit"],
     }
 

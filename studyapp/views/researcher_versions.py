@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from rankers.formats.lines import parse_json
 from studyapp.access import researcher_only, rights
+from studyapp.domain import audit
 from studyapp.domain.version_changes import Change
 from studyapp.domain.versions import (
     VersionRow,
@@ -38,6 +39,9 @@ from studyapp.views.researcher_setup_pages import refused_page
 from studyapp.views.researcher_setup_sitting import question_row
 from studyapp.views.researcher_words import counted, listed, moment, number
 from studyapp.views.version_words import change_rows, short_list
+
+#: How the list names those who are no researchers.
+_WHO = {audit.COMMAND: "a command", "": "somebody who is not recorded"}
 
 
 @require_safe
@@ -216,7 +220,7 @@ def _version_row(row: VersionRow) -> dict[str, Any]:
         "number": version.number,
         "name": version.name,
         "at": moment(version.created_at),
-        "who": version.who or "not recorded",
+        "who": _WHO.get(version.who, version.who),
         "reason": version.reason,
         "changed": listed(short_list(row.changes)),
         "rows": change_rows(row.changes),

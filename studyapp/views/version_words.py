@@ -12,6 +12,8 @@ from studyapp.setup_forms_version import label_of
 
 #: Words of a text that are still compared one by one; beyond, lines are.
 MAX_WORDS = 3000
+#: Fewer equal words than these between two changes count as changed.
+_ISLAND = 3
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,14 @@ def shown(value: Any) -> str:
 
 def _question(question: dict[str, Any]) -> str:
     """One question of a questionnaire on one line."""
-    ends = f"{question.get('min', '')}–{question.get('max', '')}".strip("–")
     parts = [
         str(question.get("kind", "")),
         " | ".join(map(str, question.get("options", []))),
-        ends,
+        " ".join(
+            f"{word} {question[end]}"
+            for word, end in (("from", "min"), ("to", "max"))
+            if end in question
+        ),
         "must be answered" if question.get("required") else "",
     ]
     details = "; ".join(part for part in parts if part)
@@ -79,14 +84,20 @@ def _compared(old: str, new: str) -> tuple[list[Piece], list[Piece]]:
         before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     left: list[Piece] = []
     right: list[Piece] = []
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for kind, a, b, c, d in matcher.get_opcodes():
-        is_changed = kind != "equal"
+    codes = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    for place, (kind, a, b, c, d) in enumerate(codes):
+        # A word or two that happen to be the same between two changes only confuse the eye.
+        is_island = 0 < place < len(codes) - 1 and len("".join(before[a:b]).split()) < _ISLAND
+        is_changed = kind != "equal" or is_island
         _add(left, "".join(before[a:b]), is_changed)
         _add(right, "".join(after[c:d]), is_changed)
     return left, right
 
 
 def _add(pieces: list[Piece], text: str, is_changed: bool) -> None:
-    if text:
-        pieces.append(Piece(text, is_changed))
+    """One more piece, grown together with one of its kind before it."""
+    if not text:
+        return
+    if pieces and pieces[-1].is_changed == is_changed:
+        text = pieces.pop().text + text
+    pieces.append(Piece(text, is_changed))

@@ -159,9 +159,7 @@ def test_a_draft_and_a_closed_study_have_no_new_versions(study: Study) -> None:
     ("reason", "fault"),
     [("  ", "say why"), ("x" * 2001, "at most 2000"), ("a\0b", "reason: ")],
 )
-def test_a_version_has_a_reason_that_can_be_printed(
-    study: Study, reason: str, fault: str
-) -> None:
+def test_a_version_has_a_reason_that_can_be_printed(study: Study, reason: str, fault: str) -> None:
     with pytest.raises(StudyError, match=fault):
         publish(study, {"title": "T"}, reason)
     assert study.versions.count() == 1
@@ -184,7 +182,7 @@ def test_one_person_a_condition_still_takes_part_once() -> None:
     study = factories.open_study(
         condition_policy="between", recruiting={"id_parameter": "PID"}, n_replications=2
     )
-    with pytest.raises(StudyError, match="recruiting.repeats: must be 1"):
+    with pytest.raises(StudyError, match=r"recruiting.repeats: must be 1"):
         publish(study, {"recruiting": {"repeats": 2}}, "More work.")
 
 

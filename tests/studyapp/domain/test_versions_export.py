@@ -118,13 +118,11 @@ def test_an_export_of_before_there_were_versions_is_still_imported(
 
 
 @pytest.mark.parametrize("versions", [{"1": {}}, ["v1"], "v1"])
-def test_versions_that_are_none_are_refused(
-    changed: Study, tmp_path: Path, versions: Any
-) -> None:
+def test_versions_that_are_none_are_refused(changed: Study, tmp_path: Path, versions: Any) -> None:
     files = exported.members_of(exported_to(changed, tmp_path))
     content = json.loads(files["study.json"]) | {"versions": versions}
     files["study.json"] = json.dumps(content).encode()
-    with pytest.raises(BadUpload, match="study.json, field versions: must be a list of objects"):
+    with pytest.raises(BadUpload, match=r"study.json, field versions: must be a list of objects"):
         import_study(exported.zipped(tmp_path / "odd.zip", files), "copy")
     assert not Study.objects.filter(slug="copy").exists()
 

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from studyapp.domain import audit
 from studyapp.domain.assignment import join, withdraw
-from studyapp.domain.join_forms import consent_version
 from studyapp.domain.consent import consent_records
+from studyapp.domain.join_forms import consent_version
 from studyapp.enums import AuditAction, RunKind
 from studyapp.models import AuditEntry, ConsentText, Enrolment, Study
 from tests import factories

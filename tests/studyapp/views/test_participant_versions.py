@@ -181,9 +181,7 @@ def test_a_form_under_the_same_consent_text_joins_the_newest_version(
     assert "Read fast." in client.get(answer.headers["Location"]).content.decode()
 
 
-def test_a_form_sent_before_the_change_leads_back_to_its_run(
-    study: Study, client: Client
-) -> None:
+def test_a_form_sent_before_the_change_leads_back_to_its_run(study: Study, client: Client) -> None:
     form = field_of(client.get(welcome_url(study)), "form")
     first = sent(client, study, form)
     publish(study, {"texts": {"consent": "We now also film you."}}, "Another ethics vote.")

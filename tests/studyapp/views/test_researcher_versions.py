@@ -14,10 +14,11 @@ from django.urls import reverse
 from studyapp.domain import changing
 from studyapp.domain.access import add_member
 from studyapp.domain.import_archive import import_study
+from studyapp.domain.version_changes import Change
 from studyapp.domain.versions import publish
 from studyapp.enums import Role
 from studyapp.models import AuditEntry, Study, StudyVersion
-from studyapp.views.version_words import shown
+from studyapp.views.version_words import Piece, change_rows, shown
 from tests import factories
 from tests.studyapp.views.setup_pages import client_of, fields_of, researcher, url, words
 
@@ -225,11 +226,28 @@ def test_a_copy_says_what_the_original_was(client: Client, study: Study, tmp_pat
     assert ": Title. Because of <b>this</b>." in said
 
 
+def test_what_differs_in_a_text_is_marked_in_whole_stretches() -> None:
+    [row] = change_rows([Change("texts.welcome", "One two three four.", "One 2 three 4.\n\nEnd.")])
+    assert row.label == "Text: Welcome"
+    assert row.old == [Piece("One ", False), Piece("two three four.", True)]
+    assert row.new == [Piece("One ", False), Piece("2 three 4.\n\nEnd.", True)]
+    [row] = change_rows([Change("texts.welcome", "a b c d e f", "a b c d e g")])
+    assert row.new == [Piece("a b c d e ", False), Piece("g", True)]
+    [row] = change_rows([Change("title", None, "T")])
+    assert (row.old, row.new) == ([], [Piece("T", True)])
+
+
+def test_long_texts_are_compared_by_line() -> None:
+    old = "".join(f"line {n} of the text\n" for n in range(1000))
+    [row] = change_rows([Change("texts.consent", old, old.replace("line 500 ", "LINE 500 "))])
+    assert [piece.text for piece in row.new if piece.is_changed] == ["LINE 500 of the text\n"]
+
+
 def test_values_are_printed_as_people_read_them() -> None:
     assert [shown(value) for value in (True, False, None, 0, [], ["A", "B"])] == [
         "Yes", "No", "", "0", "", "A\nB",
     ]  # fmt: skip
     assert shown([QUESTIONS[1] | {"required": True}, QUESTIONS[0]]) == (
         "mood: How was it? (choice; Good | Bad; must be answered)\n"
-        "age: How old are you? (number; 18)"
+        "age: How old are you? (number; from 18)"
     )
