@@ -87,8 +87,9 @@ def _words(study: Study, problems: list[str], n_under_way: int) -> tuple[str, To
         return (
             "Ready to open",
             Tone.NEXT,
-            "Opening freezes claims, conditions, rankings, texts and schedule for good, and lets "
-            "participants in. Their exact content is hashed and exported.",
+            "Opening freezes claims, conditions, rankings and schedule for good, keeps texts and "
+            "settings as version 1, and lets participants in. The exact content of all is hashed "
+            "and exported.",
         )
     opened = f"Opened {moment(study.opened_at)} UTC" if study.opened_at else "Opened"
     if study.is_open:
