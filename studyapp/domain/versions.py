@@ -198,7 +198,14 @@ def _refuse_contradictions(study: Study, fields: dict[str, Any]) -> None:
     """What is right by itself and wrong in a study that has opened."""
     if fields.get("completion_code") == "":
         raise StudyError("field completion_code: participants need one; give another code")
-    repeats = fields.get("recruiting", {}).get("repeats", 1)
+    recruiting = fields.get("recruiting", {})
+    stored = study.recruiting_setting("id_parameter")
+    if "recruiting" in fields and stored not in ("", recruiting.get("id_parameter", "")):
+        raise StudyError(
+            "field recruiting.id_parameter: links that carry it have been given out, and lead "
+            "people back to their runs; it stays as it is"
+        )
+    repeats = recruiting.get("repeats", 1)
     if study.condition_policy == ConditionPolicy.BETWEEN and repeats > 1:
         raise StudyError(
             "field recruiting.repeats: must be 1 where a participant has one condition only"

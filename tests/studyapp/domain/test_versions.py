@@ -186,6 +186,15 @@ def test_one_person_a_condition_still_takes_part_once() -> None:
         publish(study, {"recruiting": {"repeats": 2}}, "More work.")
 
 
+def test_the_links_that_were_given_out_keep_leading_back() -> None:
+    study = factories.open_study(recruiting={"id_parameter": "PID"})
+    for changed in ("workerId", "", None):
+        with pytest.raises(StudyError, match="links that carry it have been given out"):
+            publish(study, {"recruiting": {"id_parameter": changed}}, "Elsewhere.")
+    publish(study, {"recruiting": {"repeats": 2}}, "Twice.")
+    assert reloaded(study).recruiting == {"id_parameter": "PID", "repeats": 2}
+
+
 # ---- who is shown which --------------------------------------------------------------------------
 
 
