@@ -88,6 +88,7 @@ PARTICIPANT_COLUMNS: tuple[Column, ...] = (
     _P("pilot", "bool", "the study's own team", allowed=("true", "false"), missing="false"),
     _P("consented_at", "time", "when consent was given", "UTC, ISO 8601, ms"),
     _P("consent_version", "string", "version of the consent text that was agreed to"),
+    _P("version", "int", "number of the study's version at the consent; the run ends on it"),
     _P("joined_at", "time", "when the place was taken", "UTC, ISO 8601, ms"),
     _P(
         "started_at",

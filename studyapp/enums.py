@@ -196,6 +196,8 @@ class AuditAction(TextChoices):
     STUDY_RESUMED = "study_resumed", "Study resumed"
     STUDY_CLOSED = "study_closed", "Study closed"
     STUDY_DELETED = "study_deleted", "Study deleted"
+    VERSION_PUBLISHED = "version_published", "New version published"
+    STUDY_UNBLINDED = "study_unblinded", "Results unblinded"
     STUDY_EXPORTED = "study_exported", "Export made"
     RUN_RETURNED = "run_returned", "Run returned"
     RUN_RELEASED = "run_released", "Place released"

@@ -43,6 +43,12 @@ class NotEditable(StudyError):
     status = 409
 
 
+class Blinded(StudyError):
+    """Results of a blind study were asked for while it runs."""
+
+    status = 409
+
+
 class NoFreeSlot(StudyError):
     """Every place of the study is taken."""
 
@@ -69,6 +75,12 @@ class BadRecruiterId(StudyError):
     def __init__(self, kind: str):
         self.kind = kind
         super().__init__(f"Not a recruiter id: {kind}.")
+
+
+class ConsentChanged(StudyError):
+    """The consent form was under an older text: the present one is to be shown and agreed to."""
+
+    status = 409
 
 
 class NotOpen(StudyError):

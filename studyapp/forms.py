@@ -93,6 +93,13 @@ class ImportForm(forms.Form):
     )
 
 
+class UnblindForm(CloseForm):
+    """Unblinding is on the record for good, so it asks for the study's short name too."""
+
+    def _wanted(self) -> str:
+        return f"Nothing was unblinded: type the study's short name, {self.study.slug}."
+
+
 class RunsForm(forms.Form):
     """Whether simulated runs count too: in the measures and in the export."""
 

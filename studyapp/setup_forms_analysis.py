@@ -49,6 +49,13 @@ class AnalysisForm(SetupForm):
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
+    blind = forms.BooleanField(
+        label="Stay blind while the study runs",
+        required=False,
+        help_text="Results by condition are hidden from everybody until the study is closed. An "
+        "owner can lift this; the report then says when.",
+    )
+
     KEPT = ("reference_condition", "family", "time_cap_s", "exclusion_rule")
 
     def __init__(self, study: Study, *args: Any, **kwargs: Any):
@@ -58,6 +65,7 @@ class AnalysisForm(SetupForm):
         kwargs["initial"] = {name: registered.get(name) for name in self.KEPT} | {
             "reference_condition": stored,
             "non_inferiority_margin": study.non_inferiority_margin,
+            "blind": study.blind,
         }
         super().__init__(*args, **kwargs)
         if isinstance(stored, str) and stored not in names:
@@ -87,6 +95,7 @@ class AnalysisForm(SetupForm):
             stated["exclusion_rule"] = plain_lines(stated["exclusion_rule"])
         return {
             "non_inferiority_margin": data["non_inferiority_margin"],
+            "blind": data["blind"],
             # An older name of the same statement would contradict it.
             "preregistered": stated | {"reference": None},
         }

@@ -6,6 +6,7 @@
 - rankings: the order is a permutation of the claim's candidates
 - selections: ascending positions of the claim's candidates, at least one
 - the audit log: never updated, never deleted; kept consent texts: never updated
+- versions of a study: never updated
 """
 
 from __future__ import annotations
@@ -84,6 +85,10 @@ SQLITE = {
     "consent_text_no_update": """
         CREATE TRIGGER consent_text_no_update BEFORE UPDATE ON studyapp_consenttext BEGIN
             SELECT RAISE(ABORT, 'a consent text that was shown cannot be changed');
+        END""",
+    "version_no_update": """
+        CREATE TRIGGER version_no_update BEFORE UPDATE ON studyapp_studyversion BEGIN
+            SELECT RAISE(ABORT, 'a version of a study cannot be changed');
         END""",
 }
 
@@ -208,6 +213,10 @@ POSTGRESQL = {
     ("consent_text_no_update", "studyapp_consenttext"): (
         "BEFORE UPDATE ON studyapp_consenttext FOR EACH ROW "
         "EXECUTE FUNCTION suffice_refuse('a consent text that was shown cannot be changed')"
+    ),
+    ("version_no_update", "studyapp_studyversion"): (
+        "BEFORE UPDATE ON studyapp_studyversion FOR EACH ROW "
+        "EXECUTE FUNCTION suffice_refuse('a version of a study cannot be changed')"
     ),
     ("ranking_permutation", "studyapp_ranking"): (
         "BEFORE INSERT OR UPDATE ON studyapp_ranking FOR EACH ROW "

@@ -5,6 +5,7 @@ from django.urls import include, path
 from studyapp.views import (
     researcher,
     researcher_access,
+    researcher_blind,
     researcher_delete,
     researcher_exports,
     researcher_import,
@@ -24,6 +25,7 @@ from studyapp.views import (
     researcher_setup_review,
     researcher_setup_schedule,
     researcher_setup_sitting,
+    researcher_versions,
 )
 
 SETUP = "studies/<slug:slug>/setup/"
@@ -167,6 +169,7 @@ urlpatterns = [
         name="export-delete",
     ),
     path("studies/<slug:slug>/measures/", researcher_results.study_measures, name="study-measures"),
+    path("studies/<slug:slug>/unblind/", researcher_blind.study_unblind, name="study-unblind"),
     path("studies/<slug:slug>/power/", researcher_power.study_power, name="study-power"),
     path("studies/<slug:slug>/report/", researcher_results.study_report, name="study-report"),
     path(
@@ -228,6 +231,10 @@ urlpatterns = [
         researcher_links.link_renew,
         name="link-renew",
     ),
+    path(
+        "studies/<slug:slug>/versions/", researcher_versions.study_versions, name="study-versions"
+    ),
+    path("studies/<slug:slug>/versions/new/", researcher_versions.version_new, name="version-new"),
     path("studies/<slug:slug>/log/", researcher_records.study_log, name="study-log"),
     path("studies/<slug:slug>/consent/", researcher_records.study_consent, name="study-consent"),
     path("", include("studyapp.urls_schedule")),

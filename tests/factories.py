@@ -7,6 +7,7 @@ from typing import Any
 
 from studyapp.domain import lifecycle, schedule
 from studyapp.domain.assignment import join
+from studyapp.domain.consent import consent_version
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import start_next_trial
 from studyapp.enums import Interface, JobState, Role, RunKind, TrialKind
@@ -128,7 +129,9 @@ def sitting_study(
 
 def joined(study: Study, run_kind: str = RunKind.REAL) -> Enrolment:
     """A participant who has consented and holds a slot."""
-    return join(study.code, JoinForm(f"nonce-{next(_numbers)}", run_kind))
+    present = consent_version(Study.objects.get(pk=study.pk))
+    form = JoinForm(f"nonce-{next(_numbers)}", run_kind, consent_version=present)
+    return join(study.code, form)
 
 
 def started(study: Study, run_kind: str = RunKind.REAL) -> tuple[Enrolment, Trial]:

@@ -46,7 +46,7 @@ def test_every_exported_column_has_a_codebook_row(study: Study, tmp_path: Path):
 @pytest.mark.parametrize("table", list(columns.TABLES))
 def test_the_rows_of_a_table_hold_its_columns_in_order_and_nothing_else(study: Study, table: str):
     rows = {
-        "trials": lambda: export_rows.trial_rows(study, False, "v1"),
+        "trials": lambda: export_rows.trial_rows(study, False, {1: "v1"}),
         "events": lambda: export_rows.event_rows(study, False),
         "claims": lambda: export_rows.claim_rows(study),
         "participants": lambda: export_rows.participant_rows(study, False),

@@ -11,6 +11,7 @@ from analysis.errors import name_ids
 from analysis.inclusion import SLOT_KEYS, run_kinds, slot_holders
 from analysis.report.data import Source
 from analysis.report.finding import KEPT, NOT_FIXED, UNCHECKED, Finding, judged
+from analysis.report.version_checks import blindness, changes, frozen_at_opening, versions
 from analysis.report.words import counted
 
 
@@ -128,24 +129,9 @@ def cells(source: Source) -> Finding:
     return judged("Cells", fixed, deviations, f"{balance['cells_with_one_trial']} cells, one each")
 
 
-def versions(source: Source) -> Finding:
-    """The version of the study under which the trials ran."""
-    if "study_version" not in source.scored.columns:
-        return Finding("Study version", "one", "the trials name no version", UNCHECKED)
-    trials = source.available_set
-    names = trials["study_version"].astype(object)
-    named = names[names.notna() & (names.astype(str) != "")].astype(str)
-    counts = named.value_counts().sort_index()
-    if counts.empty:
-        return Finding("Study version", "one", "the trials name no version", UNCHECKED)
-    shown = ", ".join(f"{name} ({n} trials)" for name, n in counts.items())
-    deviations = [f"The study changed while it ran: {shown}."] if len(counts) > 1 else []
-    return judged("Study version", "one", deviations, shown)
-
-
 def frozen(source: Source) -> Finding:
     """Seed and software of the export against those frozen when the study opened."""
-    record = source.study.get("frozen")
+    record = frozen_at_opening(source.study)
     if not isinstance(record, Mapping) or not record:
         return Finding("Seed and software", "none", "nothing was frozen at opening", NOT_FIXED)
     deviations = [
@@ -183,4 +169,4 @@ def kinds(source: Source) -> Finding:
     return judged("Simulated and pilot runs", fixed, deviations, "none counts")
 
 
-PLAN_CHECKS = (places, cells, versions, frozen, faults, kinds)
+PLAN_CHECKS = (places, cells, versions, changes, frozen, blindness, faults, kinds)

@@ -30,6 +30,20 @@ class StudyDetail(Study):
     settings = serializers.DictField(help_text="study.json of the export, without the schedule")
 
 
+class Version(serializers.Serializer):
+    number = serializers.IntegerField()
+    name = serializers.CharField(help_text="study_version of the trials that ran under it")
+    created_at = serializers.CharField()
+    reason = serializers.CharField()
+    changes = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="setting, old and new; codes are named without their values",
+    )
+    hashes = serializers.DictField()
+    settings = serializers.DictField(help_text="what a version may change, without the codes")
+    n_runs = serializers.IntegerField(help_text="runs that began under it")
+
+
 class Place(serializers.Serializer):
     line = serializers.IntegerField(allow_null=True)
     field = serializers.CharField(allow_null=True)

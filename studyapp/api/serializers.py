@@ -130,6 +130,18 @@ class RunActionBody(serializers.Serializer):
     )
 
 
+class VersionBody(serializers.Serializer):
+    changes = serializers.DictField(
+        help_text="what shall change, as in study.json; objects hold only what changes"
+    )
+    reason = serializers.CharField(
+        trim_whitespace=False, help_text="why; the report prints it among the deviations"
+    )
+    base = serializers.IntegerField(
+        required=False, min_value=1, help_text="refused unless this is still the newest version"
+    )
+
+
 class ScheduleBody(serializers.Serializer):
     subsets = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
     replications = serializers.IntegerField(min_value=1, max_value=2**31 - 1, default=1)

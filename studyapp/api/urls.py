@@ -10,6 +10,7 @@ from studyapp.api import (
     views_precompute,
     views_schedule,
     views_studies,
+    views_versions,
 )
 
 STUDY = "v1/studies/<slug:slug>/"
@@ -25,6 +26,7 @@ urlpatterns = [
     path(STUDY + "pause/", views_studies.PauseStudy.as_view(), name="api-pause"),
     path(STUDY + "resume/", views_studies.ResumeStudy.as_view(), name="api-resume"),
     path(STUDY + "close/", views_studies.CloseStudy.as_view(), name="api-close"),
+    path(STUDY + "versions/", views_versions.Versions.as_view(), name="api-versions"),
     path(STUDY + "claims/", views_claims.Claims.as_view(), name="api-claims"),
     path(STUDY + "conditions/", views_studies.Conditions.as_view(), name="api-conditions"),
     path(STUDY + "precompute/", views_precompute.Precompute.as_view(), name="api-precompute"),

@@ -27,7 +27,7 @@ from studyapp.domain.export_rows import (
     participant_row,
     trial_rows,
 )
-from studyapp.domain.export_settings import study_version
+from studyapp.domain.export_settings import study_versions
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.filtered import matching_events, matching_runs, matching_trials
 from studyapp.domain.results import live_document
@@ -109,7 +109,7 @@ class Trials(ApiView):
         query = checked_query(request, serializers.TrialQuery)
 
         def show(keys: list[int]) -> list[dict[str, Any]]:
-            return list(trial_rows(study, query["simulated"], study_version(study), keys))
+            return list(trial_rows(study, query["simulated"], study_versions(study), keys))
 
         with read_snapshot():
             trials = matching_trials(study, **_filters(query))

@@ -30,10 +30,12 @@ from studyapp.domain.recruiting import (
 )
 from studyapp.domain.seats import Seat, take_seat
 from studyapp.domain.traces import forget_deleted_text
+from studyapp.domain.version_rows import setting_of
 from studyapp.enums import AuditAction, EnrolmentState, JobState, RefusedIdKind, RunKind
 from studyapp.errors import (
     BadLink,
     BadRecruiterId,
+    ConsentChanged,
     NoFreeSlot,
     NothingLeft,
     NotOpen,
@@ -49,7 +51,8 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
     The same form joins once, however often it is sent, and so do all forms of one recruiter id: as
     long as it may start no further run, it gets the run it has. Raises NotOpen, NoFreeSlot, BadLink
     (an invitation that was used before), AlreadyWithdrawn, BadRecruiterId (a form without an id
-    or an invitation in a study that recruits by id).
+    or an invitation in a study that recruits by id), ConsentChanged (the form was under another
+    consent text than the study's present one; nothing is stored).
     """
     with transaction.atomic():
         # The study's row is the queue: arrivals take their slots one after another.
@@ -68,6 +71,7 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
         if form.invitation and _is_used(form.invitation):
             raise BadLink(_("This invitation was used before. Ask for a new link."))
         _refuse_unless_open(study)
+        _refuse_old_consent(study, form)
         now = timezone.now()
         seat = take_seat(study, form.run_kind, now)
         return _enrol(study, form, Participant.objects.create(study=study), seat, now)
@@ -81,6 +85,7 @@ def _join_by_id(study: Study, form: JoinForm, recruited: Recruited) -> Enrolment
     if standing is not None:
         return standing
     _refuse_unless_open(study)
+    _refuse_old_consent(study, form)
     met = claims_met(known.participant_id) if known.participant_id else set()
     try:
         seat = take_seat(study, form.run_kind, now, avoid=met)
@@ -118,6 +123,16 @@ def _refuse_unless_open(study: Study) -> None:
         raise NotOpen(_("This study takes no participants now."))
 
 
+def _refuse_old_consent(study: Study, form: JoinForm) -> None:
+    """Nobody is taken to have agreed to a text that they were not shown.
+
+    A form of before there were versions names no text; it was handed out under the first.
+    """
+    shown = form.consent_version
+    if shown != consent_version(study) and (shown is not None or study.version > 1):
+        raise ConsentChanged("The consent text was changed after this form was opened.")
+
+
 def _enrol(
     study: Study, form: JoinForm, participant: Participant, seat: Seat, now: datetime
 ) -> Enrolment:
@@ -129,6 +144,7 @@ def _enrol(
         join_nonce=form.nonce,
         invitation=form.invitation,
         consent_version=consent_version(study),
+        version=study.version,
         consented_at=now,
         lease_until=now + timedelta(minutes=study.lease_minutes),
     )
@@ -150,8 +166,9 @@ def move_to_free_slot(token: str) -> Enrolment:
         met = claims_met(enrolment.participant_id, besides=enrolment.pk)
         seat = take_seat(study, enrolment.run_kind, now, avoid=met)
         enrolment.slot_id, enrolment.seat = seat
+        lease_minutes = setting_of(study, enrolment.version, "lease_minutes")
         enrolment.state = EnrolmentState.CONSENTED
-        enrolment.lease_until = now + timedelta(minutes=study.lease_minutes)
+        enrolment.lease_until = now + timedelta(minutes=lease_minutes)
         enrolment.end_reason = ""
         enrolment.ended_at = None
         enrolment.save(

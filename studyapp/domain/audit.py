@@ -55,6 +55,7 @@ DETAILS = frozenset(
         "trials",
         "trials_for",
         "variant",
+        "version",
         "claims",
         "software",
         "call",

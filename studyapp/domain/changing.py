@@ -34,10 +34,10 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
     """
     with transaction.atomic():
         locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        # Settings are checked as they will stand: some go together, or not.
-        fields = _checked(changes, _merged(locked, changes))
         if not locked.is_draft:
             raise NotEditable("The study has opened: its settings are frozen.")
+        # Settings are checked as they will stand: some go together, or not.
+        fields = _checked(locked, changes)
         if locked.n_replications:
             _refuse_change_of_schedule(locked, fields)
         for name, value in fields.items():
@@ -50,20 +50,13 @@ def change_draft(study: Study, changes: dict[str, Any]) -> None:
         setattr(study, name, value)
 
 
-def _merged(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
-    """The merged objects as they will stand; one that is no object is left to the checks."""
-    return {
-        name: _without_none(getattr(study, name) | value if isinstance(value, dict) else value)
-        for name, value in changes.items()
-        if name in MERGED
-    }
-
-
-def _checked(changes: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
-    """The model's fields with their new values."""
+def _checked(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
+    """The model's fields with their new values, the merged objects whole."""
     if "conditions" in changes:
         raise StudyError("field conditions: conditions are changed one by one.")
-    wanted = changes | merged
+    wanted = changes | {
+        name: merged(getattr(study, name), changes[name]) for name in MERGED & set(changes)
+    }
     if changes.get(_LEFT_TO_OPENING, "given") is None:
         wanted = {name: value for name, value in wanted.items() if name != _LEFT_TO_OPENING}
     fields, _ = check_configuration(wanted)
@@ -72,7 +65,12 @@ def _checked(changes: dict[str, Any], merged: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _without_none(values: Any) -> Any:
+def merged(stored: dict[str, Any], given: Any) -> Any:
+    """An object of settings with what is given of it; None takes a setting out."""
+    return without_none(stored | given) if isinstance(given, dict) else given
+
+
+def without_none(values: Any) -> Any:
     """An object without what is None; anything else is for the checks to refuse."""
     if not isinstance(values, dict):
         return values

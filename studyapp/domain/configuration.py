@@ -49,6 +49,9 @@ DESCRIPTIVE = frozenset(
         "n_claims",
         "roles",
         "withdrawn",
+        "versions",
+        "origin",
+        "unblinded",
     }
 )
 
@@ -274,4 +277,5 @@ _CHECKS: dict[str, tuple[str, Any, str]] = {
     "seed": ("seed", _is_seed, "a whole number from 0 to 2**63 - 1"),
     "non_inferiority_margin": ("non_inferiority_margin", _is_margin, "between 0 and 1"),
     "preregistered": ("preregistered", lambda v: isinstance(v, dict), "an object"),
+    "blind": ("blind", lambda v: isinstance(v, bool), "true or false"),
 }

@@ -78,6 +78,7 @@ KEPT_SETTINGS = frozenset(
         "n_claims",
         "frozen",
         "withdrawn",
+        "blind",
     }
 )
 #: What of the settings of the sitting and of the texts leads to people or their pay.

@@ -24,7 +24,7 @@ from studyapp.domain.export_rows import (
     questionnaire_rows,
     trial_rows,
 )
-from studyapp.domain.export_settings import study_json, study_settings, study_version
+from studyapp.domain.export_settings import study_json, study_settings, study_versions
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.spreadsheet import is_number
 from studyapp.errors import StudyError
@@ -134,12 +134,12 @@ def _write_zip(
 
 def _tables_of_people(study: Study, include_simulated: bool, shape: Shape) -> dict[str, Rows]:
     """The rows by table, in the order of the zip. Nothing is read before they are gone through."""
-    version = study_version(study)
+    versions = study_versions(study)
     if not shape.deidentified:
-        trials: Rows = trial_rows(study, include_simulated, version)
+        trials: Rows = trial_rows(study, include_simulated, versions)
         events: Rows = event_rows(study, include_simulated)
     else:
-        trials = trial_rows(study, include_simulated, version, order=BY_SLOT)
+        trials = trial_rows(study, include_simulated, versions, order=BY_SLOT)
         events = (
             row | {"participant_id": person}
             for person, row in events_with_people(study, include_simulated, BY_SLOT)

@@ -6,7 +6,7 @@ queries is fixed. None stands for an empty cell.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -123,13 +123,14 @@ def exported_runs(study: Study, include_simulated: bool, prefix: str = "") -> Q:
 def trial_rows(
     study: Study,
     include_simulated: bool,
-    study_version: str | None,
+    study_versions: Mapping[int, str],
     only: Collection[int] | None = None,
     order: tuple[str, ...] = BY_START,
 ) -> Iterator[Row]:
     """Rows of trials.csv, in the order in which the trials began, or another one: four queries.
 
-    ``only`` keeps the trials with these primary keys.
+    ``study_versions`` has the name of each version by its number; ``only`` keeps the trials with
+    these primary keys.
     """
     facts = claim_facts(study)
     chosen = exported_runs(study, include_simulated, "enrolment__")
@@ -157,6 +158,7 @@ def trial_rows(
             "enrolment__run_kind",
             "enrolment__state",
             "enrolment__end_reason",
+            "enrolment__version",
             "enrolment__slot__replication",
             "enrolment__slot__number",
             "verification_answer__decision",
@@ -174,7 +176,7 @@ def trial_rows(
             next_place, next_replay = next(replays, (None, None))
         told = next_replay if next_place == place else None
         told = told or Replay(trial["n_steps"])
-        yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_version)
+        yield _trial_row(trial, facts[trial["claim_id"]], told, study.slug, study_versions)
 
 
 def _replays(
@@ -200,7 +202,11 @@ def of_trials(order: tuple[str, ...]) -> list[str]:
 
 
 def _trial_row(
-    trial: dict[str, Any], claim: ClaimFacts, told: Replay, slug: str, study_version: str | None
+    trial: dict[str, Any],
+    claim: ClaimFacts,
+    told: Replay,
+    slug: str,
+    study_versions: Mapping[int, str],
 ) -> Row:
     order = trial["stimulus"]["order"]
     is_main = trial["kind"] == TrialKind.MAIN
@@ -235,7 +241,7 @@ def _trial_row(
         "active_ms": told.active_ms if is_completed else None,
         "confidence": trial["verification_answer__confidence"] if is_completed else None,
         **kind_marks(trial["enrolment__run_kind"]),
-        "study_version": study_version,
+        "study_version": study_versions.get(trial["enrolment__version"]),
         "reason": trial["verification_answer__reason"] if is_completed else None,
         "void_reason": trial["void_reason"] or None,
     }
@@ -350,6 +356,7 @@ PARTICIPANT_FIELDS = (
     "end_reason",
     "consented_at",
     "consent_version",
+    "version",
     "started_at",
     "ended_at",
     "n_trials",
@@ -369,6 +376,7 @@ def participant_row(study: Study, run: dict[str, Any]) -> Row:
         **kind_marks(run["run_kind"]),
         "consented_at": utc_text(run["consented_at"]),
         "consent_version": run["consent_version"],
+        "version": run["version"],
         "joined_at": utc_text(run["participant__joined_at"]),
         "started_at": utc_text(run["started_at"]),
         "ended_at": utc_text(run["ended_at"]),

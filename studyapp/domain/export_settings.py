@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,12 +10,12 @@ from typing import Any
 
 from django.db.models import Count, Max, Sum
 
-from studyapp.domain.cycles import frozen_at_opening
 from studyapp.domain.export_rows import CHUNK
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.lifecycle import software_version
 from studyapp.domain.queries import main_claims
 from studyapp.domain.sitting_settings import shared_settings
+from studyapp.domain.version_changes import changes_between, exported_changes, shared_content
 from studyapp.enums import RunKind, TrialKind
 from studyapp.models import Claim, PlannedTrial, Study
 from studyapp.protocols.verification import default_options
@@ -71,23 +70,52 @@ def study_settings(study: Study) -> dict[str, Any]:
         "recruiting": study.recruiting,
         "non_inferiority_margin": study.non_inferiority_margin,
         "preregistered": study.preregistered,
+        "blind": study.blind,
+        "unblinded": _unblinded(study),
         "texts": study.texts,
         "roles": _roles(study),
         "n_claims": main_claims(study).count(),
         "frozen": study.frozen,
+        "versions": exported_versions(study),
+        "origin": study.origin or None,
         "withdrawn": _withdrawn(study),
     }
 
 
-def study_version(study: Study) -> str | None:
-    """Names the frozen study a trial ran under: the same for the same content. None for a draft.
+def study_versions(study: Study) -> dict[int, str]:
+    """What trials call the version that they ran under, by its number. Empty for a draft."""
+    return {version.number: version.name for version in study.versions.order_by("number")}
 
-    Cycles added later change nothing for anybody under way, and so not the name either.
+
+def exported_versions(study: Study) -> list[dict[str, Any]]:
+    """Every version with its hashes, its settings but the codes, and what it changed: one query.
+
+    Who made it is the audit log's to know: an export names no researcher.
     """
-    if not study.frozen:
+    told: list[dict[str, Any]] = []
+    before = None
+    for version in study.versions.order_by("number"):
+        made = changes_between(before, version.content) if before is not None else []
+        told.append(
+            {
+                "number": version.number,
+                "name": version.name,
+                "created_at": utc_text(version.created_at),
+                "reason": version.reason,
+                "changes": exported_changes(made),
+                "hashes": version.hashes,
+                "settings": shared_content(version.content),
+            }
+        )
+        before = version.content
+    return told
+
+
+def _unblinded(study: Study) -> dict[str, str | None] | None:
+    """When somebody lifted the blindness of a running study, and in which role."""
+    if study.unblinded_at is None:
         return None
-    text = json.dumps(frozen_at_opening(study.frozen), sort_keys=True, ensure_ascii=False)
-    return "v" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    return {"at": utc_text(study.unblinded_at), "by": study.unblinded_by}
 
 
 def _roles(study: Study) -> dict[str, list[str]]:

@@ -114,6 +114,8 @@ def _make_study(
     made.n_slots = store_schedule(study, content)
     audit.record(AuditAction.STUDY_IMPORTED, study, claims=made.n_claims, rankings=made.n_results)
     study.refresh_from_db()
+    study.origin = _origin(content)
+    study.save(update_fields=["origin"])
     frozen = content.get("frozen") or {}
     if not isinstance(frozen, dict):
         raise BadUpload("study.json, field frozen: must be an object")
@@ -122,6 +124,17 @@ def _make_study(
         shown = ", ".join(closed[:MAX_NAMED]) + (" …" if len(closed) > MAX_NAMED else "")
         made.notes.append(f"schedule: closed as in the export, given to nobody: {shown}")
     return made
+
+
+def _origin(content: dict[str, Any]) -> dict[str, Any]:
+    """The history of the original: the copy is a draft, whose own versions begin at its opening."""
+    versions = content.get("versions") or []
+    if not isinstance(versions, list) or not all(isinstance(each, dict) for each in versions):
+        raise BadUpload("study.json, field versions: must be a list of objects")
+    if not versions:
+        return {}
+    kept = ("study_id", "opened_at", "versions", "origin")
+    return {name: content[name] for name in kept if content.get(name)}
 
 
 def _roles(given: Any) -> dict[str, str]:

@@ -12,6 +12,7 @@ from studyapp.domain.consent import keep_consent_text
 from studyapp.domain.import_people import store_people, store_withdrawals
 from studyapp.domain.import_tables import read_tables, rows_of
 from studyapp.domain.import_trials import store_answers, store_trials
+from studyapp.domain.import_versions import restore_versions
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import StudyState, TrialKind
 from studyapp.errors import BadUpload
@@ -50,6 +51,7 @@ def _reopen(study: Study, path: Path, content: dict[str, Any]) -> None:
     study.n_practice = roles.count(TrialKind.PRACTICE)
     study.n_attention = roles.count(TrialKind.ATTENTION)
     study.save()
+    restore_versions(study, content)
     keep_consent_text(study)
 
 

@@ -141,6 +141,7 @@ def _run(row: Row, participant: Participant, slot: Slot) -> Enrolment:
         started_at=moment(row["started_at"]),
         ended_at=None if state in RUNNING else ended_at,
         end_reason=row["end_reason"] or "",
+        version=row.get("version") or 1,
     )
 
 

@@ -9,6 +9,7 @@ from django.core import signing
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.codes import random_code
+from studyapp.domain.consent import consent_version
 from studyapp.domain.recruiting import Recruited
 from studyapp.enums import RunKind
 from studyapp.errors import BadLink
@@ -23,6 +24,7 @@ class JoinForm:
     """What a consent form carries: which run it may start, a one-time nonce, and who comes.
 
     ``link`` is the token of a personal link, which says of what kind the run is.
+    ``consent_version`` names the consent text that the form was shown with.
     """
 
     nonce: str
@@ -30,6 +32,7 @@ class JoinForm:
     invitation: str | None = None
     recruited: Recruited | None = None
     link: str | None = None
+    consent_version: str | None = None
 
 
 def invite(study: Study, run_kind: str) -> str:
@@ -53,6 +56,7 @@ def issue_join_form(
         "study": study.code,
         "nonce": random_code(20),
         "kind": RunKind.REAL.value,
+        "consent": consent_version(study),
     }
     if recruited is not None:
         form["recruited"] = asdict(recruited)
@@ -69,6 +73,16 @@ def issue_join_form(
     return signing.dumps(form, salt=JOIN_SALT, compress=False)
 
 
+def form_under_present_text(study: Study, signed: str) -> str:
+    """The same form once more, to be shown with the study's present consent text.
+
+    ``signed`` was read before, so it is ours.
+    """
+    form = signing.loads(signed, salt=JOIN_SALT)
+    form["consent"] = consent_version(study)
+    return signing.dumps(form, salt=JOIN_SALT, compress=False)
+
+
 def read_join_form(study: Study, signed: str) -> JoinForm:
     """The content of a consent form that this study handed out. Raises BadLink."""
     try:
@@ -79,5 +93,10 @@ def read_join_form(study: Study, signed: str) -> JoinForm:
         raise BadLink(_("This form is not from this study. Open the study's link again."))
     recruited = Recruited(**form["recruited"]) if "recruited" in form else None
     return JoinForm(
-        form["nonce"], form["kind"], form.get("invitation"), recruited, form.get("link")
+        form["nonce"],
+        form["kind"],
+        form.get("invitation"),
+        recruited,
+        form.get("link"),
+        form.get("consent"),
     )

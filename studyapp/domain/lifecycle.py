@@ -22,6 +22,7 @@ from studyapp.domain.return_addresses import is_known_host, return_host
 from studyapp.domain.sitting_settings import shared_settings
 from studyapp.domain.study_facts import StudyFacts
 from studyapp.domain.texts import with_default_texts
+from studyapp.domain.version_rows import write_version
 from studyapp.enums import AuditAction, ConditionPolicy, StudyState, TrialKind
 from studyapp.errors import NotEditable, NotReady, StudyError
 from studyapp.models import Claim, Condition, Ranking, Selection, Study
@@ -149,9 +150,11 @@ def open_study(study: Study) -> Study:
         study.state = StudyState.OPEN
         study.opened_at = timezone.now()
         study.frozen = freeze_record(study)
+        study.version = 1
         study.save()
         keep_consent_text(study)
-        audit.record(AuditAction.STUDY_OPENED, study, software=study.frozen["software"])
+        entry = audit.record(AuditAction.STUDY_OPENED, study, software=study.frozen["software"])
+        write_version(study, entry.who)
     return study
 
 
@@ -186,9 +189,20 @@ def freeze_record(study: Study) -> dict[str, Any]:
         "rankings": digest_of(rankings.order_by(*keys).values_list(*keys, "order")),
         "selections": digest_of(selections.order_by(*keys).values_list(*keys, "selected")),
         "schedule": schedule_digest(study),
+        "seed": study.seed,
+        **_changeable_hashes(study),
+    }
+
+
+def frozen_anew(study: Study) -> dict[str, Any]:
+    """The freezing's record for a new version: claims, evidence and schedule are as they were."""
+    return study.frozen | _changeable_hashes(study)
+
+
+def _changeable_hashes(study: Study) -> dict[str, str]:
+    return {
         "texts": digest_of(sorted(study.texts.items())),
         "sitting": digest_of(sorted(shared_settings(study.sitting).items())),
-        "seed": study.seed,
         "software": f"suffice {software_version()}",
     }
 

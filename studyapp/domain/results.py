@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from studyapp.domain.blinding import refuse_while_blind
 from studyapp.domain.export_rows import exported_runs, trial_rows
-from studyapp.domain.export_settings import study_settings, study_version
+from studyapp.domain.export_settings import study_settings, study_versions
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.results_version import DataVersion, data_version
 from studyapp.enums import RunKind, TrialKind, TrialState
@@ -50,8 +51,11 @@ def live_document(
 
     Without a completed trial that counts it is ``{"study_id", "rows": 0, "message"}``. Events are
     not read a second time here: the export's reader replays them. The comparison of the conditions
-    takes seconds. Raises ValueError when the stored data contradict themselves.
+    takes seconds. Raises ValueError when the stored data contradict themselves, Blinded while the
+    results of the study are hidden.
     """
+    refuse_while_blind(study)
+
     from analysis.document import build_document
 
     data = read_data(study, include_simulated)
@@ -165,5 +169,5 @@ def _trial_frame(study: Study, include_simulated: bool) -> Any:
 
     from analysis.columns import names_of
 
-    rows = list(trial_rows(study, include_simulated, study_version(study)))
+    rows = list(trial_rows(study, include_simulated, study_versions(study)))
     return pd.DataFrame(rows, columns=names_of("trials"), dtype=object)

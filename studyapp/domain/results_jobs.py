@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from studyapp.domain import bells, results_report
 from studyapp.domain.bells import ENDED
+from studyapp.domain.blinding import refuse_while_blind
 from studyapp.domain.leases import Lease, finish, kept, take
 from studyapp.domain.progress import worker_answers
 from studyapp.domain.results import read_data, results_content
@@ -103,7 +104,11 @@ def forget(study: Study) -> None:
 
 
 def _found(study: Study, kind: str, with_simulated: bool) -> Results:
-    """The row as it is, the version of the data, whether a worker answers: three queries."""
+    """The row as it is, the version of the data, whether a worker answers: three queries.
+
+    Raises Blinded while the results of the study are hidden, and so does whoever looks or asks.
+    """
+    refuse_while_blind(study)
     rows = ResultsJob.objects.filter(study=study, kind=kind, with_simulated=with_simulated)
     return Results(rows.first(), data_version(study, with_simulated), worker_answers())
 

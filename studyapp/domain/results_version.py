@@ -26,6 +26,9 @@ _SETTINGS = (
     "n_replications",
     "condition_policy",
     "frozen",
+    "version",
+    "blind",
+    "unblinded_by",
 )
 
 

@@ -129,6 +129,8 @@ def cells_of(pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _refuse_change_of_design(study: Study, k: int, replications: int, seed: int) -> None:
+    if study.state == StudyState.CLOSED:
+        raise NotEditable("The study is closed: nobody could take further slots.")
     if k != study.n_subsets or seed != study.seed:
         raise NotEditable(
             f"The study has opened with --subsets {study.n_subsets} --seed {study.seed}: "

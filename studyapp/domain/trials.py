@@ -28,6 +28,7 @@ from studyapp.domain.starting import (
     start_main_trial,
     start_practice_trial,
 )
+from studyapp.domain.version_rows import on_its_version
 from studyapp.enums import EnrolmentState, EventKind, TrialKind, TrialState
 from studyapp.errors import BadLink, NotOpen, StalePage
 from studyapp.models import Enrolment, Slot, Trial
@@ -63,6 +64,7 @@ _STUDY_OF_RUN = tuple(
         "sitting",
         "n_practice",
         "n_attention",
+        "version",
     )
 )
 _RUN = CompiledRead(
@@ -75,6 +77,7 @@ _RUN = CompiledRead(
             "participant_id",
             "lease_until",
             "started_at",
+            "version",
             "slot__n_trials",
             *_STUDY_OF_RUN,
         )
@@ -118,6 +121,7 @@ _LOCKED_TRIAL = CompiledRead(
             "enrolment__participant_id",
             "enrolment__lease_until",
             "enrolment__started_at",
+            "enrolment__version",
             "enrolment__slot__n_trials",
             *(f"enrolment__{name}" for name in _STUDY_OF_RUN if not name.endswith("texts")),
         )
@@ -132,7 +136,7 @@ def find_run(token: str) -> Enrolment:
     enrolment = _RUN.first(token=token)
     if enrolment is None:
         raise BadLink(_("This link belongs to no run of this study."))
-    return enrolment
+    return on_its_version(enrolment)
 
 
 def open_trial_of(enrolment: Enrolment) -> Trial | None:
@@ -342,7 +346,7 @@ def lock_run(token: str) -> Enrolment:
     if enrolment is None:
         raise BadLink(_("This link belongs to no run of this study."))
     enrolment.slot = Slot.objects.select_related("study").get(pk=enrolment.slot_id)
-    return enrolment
+    return on_its_version(enrolment)
 
 
 def _lock_trial(token: str, trial_code: str, study_code: str | None) -> Trial:
@@ -351,6 +355,7 @@ def _lock_trial(token: str, trial_code: str, study_code: str | None) -> Trial:
     trial: Trial | None = _LOCKED_TRIAL.first(token=token, code=trial_code)
     if trial is None or study_code not in (None, trial.enrolment.slot.study.code):
         raise BadLink(_("This trial does not belong to your run. Nothing was stored."))
+    on_its_version(trial.enrolment)
     return trial
 
 

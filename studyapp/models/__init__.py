@@ -22,6 +22,7 @@ from studyapp.models.results import ResultsJob
 from studyapp.models.spending import SpendingAccount
 from studyapp.models.study import Condition, Study
 from studyapp.models.trial import Trial, VerificationAnswer
+from studyapp.models.version import StudyVersion
 
 __all__ = [
     "AuditEntry",
@@ -53,6 +54,7 @@ __all__ = [
     "Slot",
     "SpendingAccount",
     "Study",
+    "StudyVersion",
     "Subset",
     "Trial",
     "VerificationAnswer",

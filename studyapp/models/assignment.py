@@ -117,6 +117,8 @@ class Enrolment(models.Model):
     #: From a one-time link for simulated and pilot runs; null for open links.
     invitation = models.CharField(max_length=40, unique=True, null=True, blank=True)
     consent_version = models.CharField(max_length=64)
+    #: The study's version at the join: the run is finished on it, whatever is published later.
+    version = models.PositiveIntegerField(default=1)
     consented_at = models.DateTimeField()
     lease_until = models.DateTimeField()
     started_at = models.DateTimeField(null=True, blank=True)

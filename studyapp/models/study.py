@@ -108,6 +108,16 @@ class Study(models.Model):
     preregistered = models.JSONField(default=dict, blank=True)
     #: Hashes of everything a participant can see, and the software version, from the opening.
     frozen = models.JSONField(default=dict, blank=True)
+    #: The newest version (models/version.py), whose values this row holds; 0 before the opening.
+    version = models.PositiveIntegerField(default=0)
+    #: Where this study was made from an export: the versions that the original had.
+    origin = models.JSONField(default=dict, blank=True)
+
+    #: Whether nobody sees results by condition before the study is closed (domain/blinding.py).
+    blind = models.BooleanField(default=False)
+    unblinded_at = models.DateTimeField(null=True, blank=True)
+    #: Who lifted it: a role, or a command.
+    unblinded_by = models.CharField(max_length=20, blank=True)
 
     created_at = models.DateTimeField(auto_now_add=True)
     opened_at = models.DateTimeField(null=True, blank=True)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from studyapp.domain.assignment import join
-from studyapp.domain.join_forms import issue_join_form, read_join_form
+from studyapp.domain.join_forms import form_under_present_text, issue_join_form, read_join_form
 from studyapp.domain.markdown import as_html
 from studyapp.domain.mturk import PREVIEW
 from studyapp.domain.personal_links import (
@@ -36,7 +36,14 @@ from studyapp.domain.recruiting import (
 )
 from studyapp.domain.texts import with_default_texts
 from studyapp.enums import RefusedIdKind, StudyState
-from studyapp.errors import AlreadyWithdrawn, BadLink, BadRecruiterId, NothingLeft, NotOpen
+from studyapp.errors import (
+    AlreadyWithdrawn,
+    BadLink,
+    BadRecruiterId,
+    ConsentChanged,
+    NothingLeft,
+    NotOpen,
+)
 from studyapp.models import Enrolment, Study
 from studyapp.participant_forms import gives_consent
 from studyapp.views.htmx import Region, region_or_page
@@ -160,18 +167,17 @@ def join_study(request: HttpRequest, study_code: str) -> HttpResponse:
     signed = request.POST.get("form", "")
     form = read_join_form(study, signed)
     if not gives_consent(request.POST):
-        region = _consent(
-            study,
-            signed,
-            request,
-            recruited=form.recruited,
-            link=form.link,
-            message=gettext("To take part, tick the box that says you agree. Nothing was stored."),
-            status=422,
-        )
-        return region_or_page(request, region, PAGE)
+        message = gettext("To take part, tick the box that says you agree. Nothing was stored.")
+        return _consent_again(request, study, signed, message, 422)
     try:
         enrolment = join(study.code, form)
+    except ConsentChanged as error:
+        message = gettext(
+            "The text you agreed to was changed while this page was open. Please read it again "
+            "and decide once more. Nothing was stored."
+        )
+        study.refresh_from_db()
+        return _consent_again(request, study, signed, message, error.status)
     except AlreadyWithdrawn:
         region = withdrawn_region(study, has_link=form.link is not None)
         return region_or_page(request, region, PAGE)
@@ -251,6 +257,23 @@ def _query_of(request: HttpRequest) -> str:
 
 def _link_query(link: str | None) -> str:
     return f"?{urlencode({LINK_PARAMETER: link})}" if link else ""
+
+
+def _consent_again(
+    request: HttpRequest, study: Study, signed: str, message: str, status: int
+) -> HttpResponse:
+    """The consent form once more, with the present text and a form that is of this text."""
+    form = read_join_form(study, signed)
+    region = _consent(
+        study,
+        form_under_present_text(study, signed),
+        request,
+        recruited=form.recruited,
+        link=form.link,
+        message=message,
+        status=status,
+    )
+    return region_or_page(request, region, PAGE)
 
 
 def _consent(

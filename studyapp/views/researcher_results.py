@@ -22,6 +22,7 @@ from studyapp.forms import ResultsForm, RunsForm
 from studyapp.models import Study
 from studyapp.views.htmx import is_htmx
 from studyapp.views.ranged import ranged_file
+from studyapp.views.researcher_blind import hidden_while_blind
 from studyapp.views.researcher_layout import page
 from studyapp.views.researcher_words import counted, number
 from studyapp.views.results_status import query_of, status_of
@@ -30,6 +31,7 @@ from studyapp.views.results_words import design_words, review_words
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @researcher_only(write=Role.VIEWER)
+@hidden_while_blind
 def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
     """The results so far: a fragment for htmx, a page otherwise. POST: compute them once more."""
     study = request.study
@@ -51,6 +53,7 @@ def study_measures(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @researcher_only(write=Role.VIEWER)
+@hidden_while_blind
 def study_report(request: HttpRequest, slug: str) -> HttpResponse:
     """How far the report is, for htmx. POST: build it from the data as they are now."""
     study = request.study
@@ -66,6 +69,7 @@ def study_report(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 @researcher_only
+@hidden_while_blind
 def report_download(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The last report that was built, whole or from where a download was cut."""
     study = request.study

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 from django.urls import reverse
 
+from studyapp.domain.blinding import hides_results
 from studyapp.domain.cycles import ADDED, frozen_at_opening
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.study_facts import StudyFacts
@@ -104,8 +105,9 @@ def _words(study: Study, problems: list[str], n_under_way: int) -> tuple[str, To
         return (
             "Ready to open",
             Tone.NEXT,
-            "Opening freezes claims, conditions, rankings, texts and schedule for good, and lets "
-            "participants in. Their exact content is hashed and exported.",
+            "Opening freezes claims, conditions, rankings and schedule for good, keeps texts and "
+            "settings as version 1, and lets participants in. The exact content of all is hashed "
+            "and exported.",
         )
     opened = f"Opened {moment(study.opened_at)} UTC" if study.opened_at else "Opened"
     if study.is_open:
@@ -176,6 +178,7 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
         template="researcher/_measures_card.html",
         is_open=bool(n_real or n_simulated),
         content={
+            "is_blind": hides_results(study),
             "has_any": bool(n_real or n_simulated),
             "is_running": bool(n_real) and is_running,
             "shows_at_once": not (n_real and is_running),
@@ -214,5 +217,6 @@ def export_card(study: Study, n_claims: int, completed: dict[str, int]) -> Card:
         else None,
         content={
             "has_claims": bool(n_claims),
+            "is_blind": hides_results(study),
         },
     )

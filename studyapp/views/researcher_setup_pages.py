@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from studyapp.access import researcher_only, rights
+from studyapp.enums import StudyState
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Claim, Study
 from studyapp.views.researcher_card import Tone
@@ -57,6 +58,12 @@ class Counts(NamedTuple):
     claims: int
     conditions: int
     slots: int
+
+
+#: The steps of which a new version of an opened study can change something.
+CHANGEABLE_STEPS = frozenset(
+    {"basics", "texts", "sitting", "questionnaire", "recruiting", "ending"}
+)
 
 
 @dataclass(frozen=True)
@@ -143,9 +150,28 @@ def setup_page(
         "next_step": STEPS[place + 1] if place + 1 < len(STEPS) else None,
         "is_editable": is_editable(study),
         "locked": locked_reason(study),
+        **_version_hints(study, step),
     }
     template = template or f"researcher/setup/{step}.html"
     return page(request, template, common | context, status)
+
+
+def _version_hints(study: Study, step: str) -> dict[str, Any]:
+    """What a page of an opened study says about changing what is on it."""
+    if study.is_draft:
+        return {}
+    if step not in CHANGEABLE_STEPS:
+        return {"version_says": "No new version changes what is on this page."}
+    is_running = study.state in (StudyState.OPEN, StudyState.PAUSED)
+    return {
+        "version_says": f"This is version {study.version}."
+        + (
+            " A new version can change most of this page for those who come later."
+            if is_running
+            else ""
+        ),
+        "can_make_version": is_running and rights(study)["may_edit"],
+    }
 
 
 def refused_page(request: HttpRequest, study: Study, error: StudyError) -> HttpResponse:

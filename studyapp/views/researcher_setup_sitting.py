@@ -109,7 +109,7 @@ def _questionnaire_page(
     status: int = 200,
 ) -> HttpResponse:
     context = {
-        "rows": [_row(row, number, len(rows)) for number, row in enumerate(rows, start=1)],
+        "rows": [question_row(row, number, len(rows)) for number, row in enumerate(rows, start=1)],
         "kinds": list(KIND_LABELS.items()),
         "problems": problems or [],
         "is_changed": is_changed,
@@ -117,7 +117,7 @@ def _questionnaire_page(
     return setup_page(request, study, "questionnaire", context, status=status)
 
 
-def _row(row: QuestionRow, number: int, n_rows: int) -> dict[str, Any]:
+def question_row(row: QuestionRow, number: int, n_rows: int) -> dict[str, Any]:
     return {
         **row.values,
         "number": number,

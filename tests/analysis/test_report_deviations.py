@@ -254,3 +254,69 @@ def test_the_deviations_of_the_case_with_drop_outs(tmp_path: Any) -> None:
         "1 place held by a drop-out who was not replaced: replication 2 slot 1. 2 places with "
         "trials missing: replication 1 slot 4, replication 2 slot 3."
     )
+
+
+HISTORY = [
+    {"number": 2, "created_at": "2026-03-02T10:00:00.000Z", "reason": "A typing\nerror.",
+     "changes": [{"setting": "texts.consent", "old": "a", "new": "b"}]},
+    {"number": 1, "created_at": "2026-03-01T10:00:00.000Z", "reason": "", "changes": [],
+     "hashes": {"seed": 1, "software": "suffice 0.1"}},
+]  # fmt: skip
+
+
+def test_versions_after_the_opening_are_deviations_with_their_reasons() -> None:
+    subject = "Changes after the opening"
+    assert finding(subject, full_study(), study(versions=HISTORY)) == (
+        "none",
+        "Version 2 (2026-03-02T10:00:00.000Z) changed texts.consent; the reason given: A typing "
+        "error.",
+        DEVIATION,
+    )
+    assert finding(subject, full_study(), study(versions=HISTORY[1:]))[1:] == (
+        "none was made",
+        KEPT,
+    )
+    assert finding(subject, full_study(), study())[2] == UNCHECKED
+
+
+def test_seed_and_software_are_compared_with_the_opening_not_with_a_later_version() -> None:
+    settings = study(versions=HISTORY, seed=1, software="suffice 0.2", frozen={"seed": 1})
+    assert finding("Seed and software", full_study(), settings)[1:] == (
+        "software: suffice 0.1 at opening, suffice 0.2 in the export.",
+        DEVIATION,
+    )
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        "v1",
+        [None],
+        [{"number": "2"}],
+        [{"number": True}],
+        [{"number": 1}, {"number": 2, "changes": "texts", "reason": None}],
+        [{"number": 1}, {"number": 2, "changes": [None, {"old": 1}], "reason": 3}],
+    ],
+)
+def test_a_history_that_is_none_breaks_no_report(versions: Any) -> None:
+    found = finding("Changes after the opening", full_study(), study(versions=versions))
+    assert found[2] in (UNCHECKED, DEVIATION)
+    assert "None" not in found[1]
+
+
+def test_a_long_reason_and_many_settings_are_cut() -> None:
+    changes = [{"setting": f"texts.t{n}"} for n in range(12)]
+    history = [{"number": 1}, {"number": 2, "changes": changes, "reason": "x" * 400}]
+    found = finding("Changes after the opening", full_study(), study(versions=history))[1]
+    assert "texts.t7 and 4 more settings; the reason given: " + "x" * 299 + "…." in found
+
+
+def test_unblinding_a_blind_study_is_a_deviation() -> None:
+    subject = "Blind while running"
+    lifted = study(blind=True, unblinded={"at": "2026-03-02T10:00:00.000Z", "by": "owner"})
+    assert finding(subject, full_study(), lifted)[1:] == (
+        "Unblinded on 2026-03-02T10:00:00.000Z by an owner.",
+        DEVIATION,
+    )
+    assert finding(subject, full_study(), study(blind=True))[2] == KEPT
+    assert finding(subject, full_study(), study())[2] == NOT_FIXED

@@ -7,6 +7,7 @@ from typing import Any
 from tqdm import tqdm
 
 from studyapp.domain import audit
+from studyapp.domain.blinding import hides_results
 from studyapp.domain.export import Shape, export_study
 from studyapp.domain.queries import study_by_slug
 from studyapp.enums import AuditAction, ExportVariant
@@ -65,3 +66,8 @@ class Command(StudyCommand):
             self.say(f"{name}: {count} rows")
         self.say(f"{summary.path}: {summary.n_bytes} bytes")
         self.say(f"sha256 {summary.sha256}")
+        if hides_results(study):
+            self.note(
+                "The study is blind, and this file is not: whoever opens it can work out the "
+                "results."
+            )

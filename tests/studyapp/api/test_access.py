@@ -45,6 +45,7 @@ WRITING = {
     ("POST", ONE + "slots/{replication}.{number}/reopen/"): Role.EDITOR,
     ("POST", ONE + "subsets/{number}/close/"): Role.EDITOR,
     ("POST", ONE + "subsets/{number}/reopen/"): Role.EDITOR,
+    ("POST", ONE + "versions/"): Role.EDITOR,
 }
 
 

@@ -111,7 +111,7 @@ def test_one_study_needs_the_same_queries_for_any_number_of_claims(
     api: Api, ann: Any, n_claims: int, django_assert_max_num_queries: Any
 ) -> None:
     study = factories.open_study(n_claims, owner=ann)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         assert api.get(f"studies/{study.slug}/").json()["n_claims"] == n_claims
 
 

@@ -55,6 +55,14 @@ def test_a_wrong_change_is_refused_whole(changes: dict[str, Any]) -> None:
     assert not AuditEntry.objects.exists()
 
 
+def test_settings_that_go_together_are_checked_with_those_that_are_stored() -> None:
+    study = factories.draft_study(recruiting={"id_parameter": "PID"})
+    change_draft(study, {"recruiting": {"repeats": 3}})
+    with pytest.raises(StudyError, match="id_parameter: must be set"):
+        change_draft(study, {"recruiting": {"id_parameter": None}})
+    assert stored(study).recruiting == {"id_parameter": "PID", "repeats": 3}
+
+
 def test_an_object_of_settings_is_merged_and_none_takes_a_setting_out() -> None:
     study = factories.draft_study(sitting={"break_every": 5, "practice_tries": 2})
     change_draft(study, {"sitting": {"break_every": 7, "practice_tries": None}})

@@ -11,7 +11,7 @@ from studyapp.domain.assignment import join
 from studyapp.domain.balance import balance_of
 from studyapp.domain.digests import schedule_digest
 from studyapp.domain.export import export_study
-from studyapp.domain.export_settings import study_version
+from studyapp.domain.export_settings import study_versions
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import record_decision, start_next_trial
 from studyapp.enums import EnrolmentState, StudyState
@@ -72,9 +72,10 @@ def test_the_freeze_record_stays_and_every_addition_is_recorded_beside_it(db):
 
 def test_trials_before_and_after_ran_under_the_same_version(db):
     study = factories.open_study(6, n_subsets=3)
-    version = study_version(study)
+    versions = study_versions(study)
     schedule.lay_out(study, 3, 2, 7)
-    assert study_version(again(study)) == version
+    assert study_versions(again(study)) == versions
+    assert list(versions) == [1]
 
 
 def test_additions_are_exported(db, tmp_path: Path):
@@ -98,6 +99,8 @@ def test_cycles_can_be_added_to_a_paused_study_and_not_to_a_closed_one(db):
     schedule.lay_out(study, 2, 2, 7)
     assert again(study).slots.count() == 4
     Study.objects.filter(pk=study.pk).update(state=StudyState.CLOSED)
+    with pytest.raises(NotEditable, match="closed"):
+        schedule.add_cycles(study, 1)
     with pytest.raises(NotEditable, match="closed"):
         schedule.lay_out(study, 2, 3, 7)
     assert again(study).slots.count() == 4

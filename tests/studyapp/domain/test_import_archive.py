@@ -85,7 +85,9 @@ def test_an_export_imported_and_exported_again_is_the_same_study(archive: Path, 
     before = exported.records(archive, "study.json")[0]
     after = exported.records(again, "study.json")[0]
     differing = {name for name in before if before[name] != after[name]}
-    assert differing == {"study_id", "state", "created_at", "opened_at", "frozen"}
+    changed = {"study_id", "state", "created_at", "opened_at", "frozen", "versions", "origin"}
+    assert differing == changed
+    assert after["origin"]["versions"] == before["versions"]
     assert after["schedule"] == before["schedule"]
     assert after["texts"] == before["texts"]
 

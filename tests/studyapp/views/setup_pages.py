@@ -80,7 +80,9 @@ def fields_of(response: Any) -> dict[str, str]:
         if kind in ("radio", "checkbox") and " checked" not in tag:
             continue
         sent[values["name"]] = values.get("value", "on" if kind == "checkbox" else "")
-    for name, text in re.findall(r'<textarea name="([^"]+)"[^>]*>\n?(.*?)</textarea>', page, re.S):
+    for name, text in re.findall(
+        r'<textarea [^>]*?name="([^"]+)"[^>]*>\n?(.*?)</textarea>', page, re.S
+    ):
         sent[name] = html.unescape(text)
     for name, body in re.findall(r'<select name="([^"]+)".*?>(.*?)</select>', page, re.S):
         chosen = re.search(r'value="([^"]*)" selected', body)

@@ -13,8 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from studyapp.domain import audit
-from studyapp.domain.assignment import consent_version, join, withdraw
-from studyapp.domain.consent import consent_records
+from studyapp.domain.assignment import join, withdraw
+from studyapp.domain.consent import consent_records, consent_version
 from studyapp.enums import AuditAction, RunKind
 from studyapp.models import AuditEntry, ConsentText, Enrolment, Study
 from tests import factories

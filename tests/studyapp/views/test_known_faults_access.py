@@ -9,8 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from studyapp.domain.assignment import consent_version
-from studyapp.domain.consent import consent_records, keep_consent_text
+from studyapp.domain.consent import consent_records, consent_version, keep_consent_text
 from studyapp.models import AuditEntry, Enrolment, Study
 from tests import factories
 from tests.studyapp.test_access import RULES, address, names_of
