@@ -218,6 +218,8 @@ class AuditAction(TextChoices):
     EXPORT_DOWNLOADED = "export_downloaded", "Export downloaded"
     EXPORT_DELETED = "export_deleted", "Export deleted"
     REPORT_DOWNLOADED = "report_downloaded", "Report downloaded"
+    RECRUITER_ID_SHOWN = "recruiter_id_shown", "Recruiter's id shown"
+    PAYMENTS_EXPORTED = "payments_exported", "Payments saved"
     PARTICIPANT_DELETED = "participant_deleted", "Participant deleted"
     MEMBER_INVITED = "member_invited", "Invitation made"
     INVITATION_REVOKED = "invitation_revoked", "Invitation revoked"

@@ -70,6 +70,16 @@ class DeleteForm(TypedNameForm):
     undone, to_do = "deleted", "delete"
 
 
+class DeletePersonForm(TypedNameForm):
+    """Deletes one participant's data."""
+
+    def _wanted(self) -> str:
+        return (
+            f"Nothing was deleted: type the study's short name, {self.study.slug}, to delete "
+            "these data."
+        )
+
+
 class ImportForm(forms.Form):
     """An export to make a study from."""
 

@@ -110,6 +110,11 @@ participants_patterns = [
         name="participant-recruiter-id",
     ),
     path(
+        PARTICIPANTS + "<slug:participant>/delete/",
+        researcher_delete.participant_delete,
+        name="participant-delete",
+    ),
+    path(
         PARTICIPANTS + "<slug:participant>/<slug:action>/",
         researcher_participant.participant_action,
         name="participant-action",

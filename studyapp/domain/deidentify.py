@@ -18,6 +18,7 @@ from django.utils.crypto import salted_hmac
 
 from studyapp.domain.export_rows import exported_runs, kind_marks
 from studyapp.domain.export_times import utc_text
+from studyapp.domain.sitting_settings import SECRET_SETTINGS
 from studyapp.enums import TrialKind, TrialState
 from studyapp.models import Enrolment, Study, Trial
 
@@ -82,7 +83,7 @@ KEPT_SETTINGS = frozenset(
     }
 )
 #: What of the settings of the sitting and of the texts leads to people or their pay.
-_SECRET_SITTING = frozenset({"return_url"})
+_SECRET_SITTING = frozenset({"return_url", "screened_out_url", "failed_checks_url"})
 _SECRET_TEXTS = frozenset({"contact"})
 #: A shorter code is a part of too many words to be looked for in texts.
 _SHORTEST_CODE = 4
@@ -142,7 +143,8 @@ class Deidentified:
         return self._open_questions.get(question, True)
 
     def _without_codes(self, text: str) -> str:
-        codes = (self._study.completion_code, self._study.sitting_setting("declined_code"))
+        settings = (self._study.sitting_setting(name) for name in sorted(SECRET_SETTINGS))
+        codes = (self._study.completion_code, *settings)
         for code in codes:
             if len(code) >= _SHORTEST_CODE:
                 text = text.replace(code, f"[{LEFT_OUT}]")

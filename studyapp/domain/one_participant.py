@@ -158,5 +158,5 @@ def recruiter_id_of(study: Study, participant: str) -> RecruiterId:
         found = RecruiterId.objects.filter(study=study, participant__code=participant).first()
         if found is None:
             raise StudyError(f"participant {participant!r} came without a recruiter's id.")
-        audit.record(AuditAction.STUDY_EXPORTED, study, format="one recruiter id, on a page")
+        audit.record(AuditAction.RECRUITER_ID_SHOWN, study)
         return found

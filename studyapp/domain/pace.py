@@ -15,8 +15,9 @@ from statistics import quantiles
 from django.db.models import CharField, Count, QuerySet
 from django.db.models.functions import Cast, Substr
 
+from studyapp.domain.blinding import hides_results
 from studyapp.domain.export_times import replay
-from studyapp.enums import EventKind, RunKind, StudyState, TrialKind, TrialState
+from studyapp.enums import EventKind, RunKind, TrialKind, TrialState
 from studyapp.models import Event, Study, Trial
 
 #: Times are told of the latest trials, so that a page costs the same in a large study.
@@ -28,10 +29,10 @@ _SEEN_OR_HIDDEN = (EventKind.PAGE_HIDDEN, EventKind.PAGE_VISIBLE)
 def tells_conditions(study: Study, run_kind: str) -> bool:
     """Whether what people did may be told by condition.
 
-    While real participants are under way it is not: who talks to them, or decides when the study
+    Of real participants it is not while a blind study runs: who talks to them, or decides when it
     ends, is not told here which condition does better.
     """
-    return run_kind != RunKind.REAL or study.state == StudyState.CLOSED
+    return run_kind != RunKind.REAL or not hides_results(study)
 
 
 @dataclass(frozen=True)

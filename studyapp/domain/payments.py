@@ -47,7 +47,7 @@ def payment_rows(study: Study) -> list[tuple[Any, ...]]:
     """
     with transaction.atomic():
         rows = list(_rows(study))
-        audit.record(AuditAction.STUDY_EXPORTED, study, format="payments, with recruiter ids")
+        audit.record(AuditAction.PAYMENTS_EXPORTED, study)
     return rows
 
 

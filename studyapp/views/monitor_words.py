@@ -118,9 +118,7 @@ def times_words(
     hidden = (
         ""
         if is_by_condition or len(conditions) < 2
-        else (
-            " By condition once the study is closed: until then, who runs it stays blind to them."
-        )
+        else (" By condition once the study is closed: it is blind until then.")
     )
     return {
         "rows": [row for row in rows if row],

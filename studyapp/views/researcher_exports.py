@@ -20,6 +20,7 @@ from django.views.decorators.http import (
 
 from studyapp.access import researcher_only, rights
 from studyapp.domain import audit, export_files, export_jobs
+from studyapp.domain.blinding import hides_results
 from studyapp.domain.export import export_study
 from studyapp.enums import AuditAction, ExportVariant, Role, RunKind, SpreadsheetCopies
 from studyapp.errors import StudyError
@@ -140,6 +141,7 @@ def _exports_page(
         "copies": [(value, text, value == spreadsheet) for value, text in _COPIES],
         "has_simulated": simulated.exists(),
         "n_kept": export_jobs.KEPT_FILES,
+        "is_blind": hides_results(study),
         "command": manage("export_study", study.slug, "-o", f"{study.slug}.zip"),
     }
     return page(request, "researcher/exports.html", context, status)

@@ -119,6 +119,7 @@ RULES: dict[str, dict[str, str]] = {
     "study-participant": {"GET": VIEWER},
     "participant-recruiter-id": {"POST": EDITOR},
     "participant-action": {"GET": EDITOR, "POST": EDITOR},
+    "participant-delete": {"GET": OWNER, "POST": OWNER},
     "setup-new": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "import-export": {"GET": LOGGED_IN, "POST": LOGGED_IN},
     "api-token": {"GET": LOGGED_IN, "POST": LOGGED_IN},
@@ -278,7 +279,12 @@ def address(name: str, study: Study) -> str:
     if name in ("setup-claims-report", "setup-claims-problems"):
         waiting = uploads.waiting_files(study)
         arguments.append(waiting[0].token if waiting else "no-such-token")
-    if name in ("study-participant", "participant-recruiter-id", "participant-action"):
+    if name in (
+        "study-participant",
+        "participant-recruiter-id",
+        "participant-action",
+        "participant-delete",
+    ):
         run = Enrolment.objects.filter(slot__study=study).select_related("participant").first()
         arguments.append(run.participant.code if run else "nobody")
     if name == "participant-action":

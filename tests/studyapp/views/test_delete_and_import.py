@@ -12,7 +12,7 @@ from django.test import Client
 
 from studyapp.domain.export import export_study
 from studyapp.enums import Role, StudyState
-from studyapp.models import Membership, Study, Trial
+from studyapp.models import AuditEntry, Enrolment, Membership, Study, Trial
 from tests import factories
 from tests.studyapp.domain import exported
 
@@ -63,6 +63,37 @@ def test_the_study_page_offers_it_to_owners_of_drafts_and_closed_studies(
     assert link.format("opened") in client.get("/studies/opened/").content.decode()
     Membership.objects.filter(study=draft).update(role=Role.EDITOR)
     assert link.format("draft") not in client.get("/studies/draft/").content.decode()
+
+
+def test_a_participants_data_are_deleted_once_the_studys_name_was_typed(
+    client: Client, ann: Any
+) -> None:
+    study = factories.open_study(owner=ann)
+    mine, _ = factories.started(study)
+    other, _ = factories.started(study)
+    address = f"/studies/{study.slug}/participants/{mine.participant.code}/delete/"
+    page = client.get(address).content.decode()
+    assert "This deletes 1 run with 1 trial, and 0 stored exports" in page
+    wrong = client.post(address, {"slug": "x"})
+    assert wrong.status_code == 422
+    assert f"short name, {study.slug}, to delete these data" in wrong.content.decode()
+    done = client.post(address, {"slug": study.slug}, follow=True).content.decode()
+    assert "The participant&#x27;s data are deleted. A count stays." in done
+    assert [run.pk for run in Enrolment.objects.all()] == [other.pk]
+    assert study.withdrawals.count() == 1
+    entry = AuditEntry.objects.latest("pk")
+    assert entry.details == {"runs": 1, "trials": 1, "exports": 0}
+    assert client.post(address, {"slug": study.slug}).status_code == 404
+
+
+def test_owners_alone_are_offered_the_deletion_of_a_participant(client: Client, ann: Any) -> None:
+    study = factories.open_study(owner=ann)
+    run, _ = factories.started(study)
+    page = f"/studies/{study.slug}/participants/{run.participant.code}/"
+    assert f"{page}delete/" in client.get(page).content.decode()
+    Membership.objects.update(role=Role.EDITOR)
+    assert f"{page}delete/" not in client.get(page).content.decode()
+    assert client.get(f"{page}delete/").status_code == 403
 
 
 @pytest.fixture

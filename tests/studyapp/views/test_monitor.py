@@ -269,7 +269,7 @@ def test_who_has_only_the_questions_left_never_runs_out(client: Client, ann: Any
     assert run.state == EnrolmentState.ACTIVE
     expire(run, timezone.now() - timedelta(hours=1))
     html = monitor(client, study)
-    [_, row] = tables(html)["Who holds which slot"]
+    [_, row, *_] = tables(html)["Who holds which slot"]
     assert row[5].endswith("at the last questions")
     assert "1 slot held, 0 with a lease that ran out" in html
 
@@ -315,9 +315,14 @@ def take_seconds(trials: list[Trial], seconds: list[float]) -> None:
         Trial.objects.filter(pk=trial.pk).update(started_at=started)
 
 
-def test_times_are_told_for_all_conditions_together_while_people_are_under_way(
+def blinded(study: Study) -> None:
+    Study.objects.filter(pk=study.pk).update(blind=True)
+
+
+def test_times_are_told_for_all_conditions_together_while_a_blind_study_runs(
     client: Client, study: Study
 ) -> None:
+    blinded(study)
     run = finished(study)
     trials = list(Trial.objects.filter(enrolment=run).order_by("position"))
     take_seconds(trials, [40 * k for k in range(1, 9)])
@@ -328,11 +333,16 @@ def test_times_are_told_for_all_conditions_together_while_people_are_under_way(
     assert "By condition once the study is closed" in html
 
 
-def test_times_are_told_by_condition_once_the_study_is_closed(client: Client, study: Study) -> None:
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_times_are_told_by_condition_where_nobody_is_to_stay_blind(
+    client: Client, study: Study, is_blind: bool
+) -> None:
     run = finished(study)
     trials = list(Trial.objects.filter(enrolment=run).order_by("position"))
     take_seconds(trials, [40 * k for k in range(1, 9)])
-    changing.close_study(study)
+    if is_blind:
+        blinded(study)
+        changing.close_study(study)
     assert tables(monitor(client, study))["Active time of a trial"][1:] == [
         ["All conditions", "8", "3 min", "1 min 50 s to 4 min 10 s"],
         ["ranking", "4", "1 min 40 s", "1 min 10 s to 2 min 10 s"],

@@ -17,7 +17,7 @@ from studyapp.domain.access import add_member
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.questionnaire import submit_questionnaire
 from studyapp.domain.trials import record_decision, record_visibility, start_next_trial
-from studyapp.enums import EnrolmentState, Role, RunKind
+from studyapp.enums import AuditAction, EnrolmentState, Role, RunKind
 from studyapp.models import AuditEntry, Enrolment, Participant, RecruiterId, Study
 from studyapp.spreadsheets import safe_cell
 from tests import factories
@@ -255,8 +255,8 @@ def test_payments_hold_ids_and_no_pseudonym_and_are_logged(
     assert not any(person.code in text for person in Participant.objects.all())
     assert response.headers["Cache-Control"] == "no-store"
     entry = AuditEntry.objects.latest("pk")
-    assert (entry.who, entry.action) == ("ann", "study_exported")
-    assert entry.details == {"format": "payments, with recruiter ids"}
+    assert entry.who == "ann"
+    assert (entry.action, entry.details) == (AuditAction.PAYMENTS_EXPORTED, {})
 
 
 def test_a_viewer_is_offered_no_payments(client: Client, ann: Any) -> None:
@@ -276,9 +276,10 @@ def one(client: Client, study: Study, run: Enrolment) -> str:
     return read(client, url("study-participant", study, run.participant.code))
 
 
-def test_a_participant_is_told_trial_by_trial_without_condition_while_the_study_runs(
+def test_a_participant_is_told_trial_by_trial_without_condition_while_a_blind_study_runs(
     client: Client, study: Study
 ) -> None:
+    Study.objects.filter(pk=study.pk).update(blind=True)
     run = played(study, 1)
     trial = open_trial(run)
     record_visibility(run.token, trial.code, "page_hidden")
@@ -292,7 +293,7 @@ def test_a_participant_is_told_trial_by_trial_without_condition_while_the_study_
     assert done[5:] == [done[5], done[5], "–"]
     assert now[2] == "Open"
     assert now[5:] == ["–", "–", "–"]
-    assert "Conditions are shown once the study is closed." in words(html)
+    assert "The study is blind: conditions are shown once it is closed." in words(html)
     assert not any(name in words(html) for name in ("ranking", "selection"))
     told = facts(html)
     assert told["Trials done"] == "1 of 4"
@@ -302,6 +303,7 @@ def test_a_participant_is_told_trial_by_trial_without_condition_while_the_study_
 def test_conditions_are_shown_of_pilot_runs_and_once_the_study_is_closed(
     client: Client, study: Study
 ) -> None:
+    Study.objects.filter(pk=study.pk).update(blind=True)
     pilot, real = played(study, 1, RunKind.PILOT), played(study, 1)
     assert "ranking" in words(one(client, study, pilot))
     changing.close_study(study)
@@ -321,7 +323,7 @@ def test_a_trial_tells_hidden_time_and_silence(client: Client, study: Study) -> 
     # 30 minutes in all: 20 in view without a word, then 10 hidden.
     move_events(trial.events.filter(kind="reveal"), timedelta(minutes=-30))
     rows = tables(one(client, study, run))["Trials of the run on slot 1.1"]
-    assert rows[1][5:] == ["30 min", "20 min", "20 min"]
+    assert rows[1][6:] == ["30 min", "20 min", "20 min"]
 
 
 def test_checks_practice_and_questionnaire_are_told(client: Client, ann: Any) -> None:
@@ -369,7 +371,7 @@ def test_the_recruiters_id_takes_a_deliberate_click_that_is_logged(
     assert response.headers["Cache-Control"] == "no-store"
     entry = AuditEntry.objects.latest("pk")
     assert AuditEntry.objects.count() == before + 1
-    assert entry.details == {"format": "one recruiter id, on a page"}
+    assert (entry.action, entry.details) == (AuditAction.RECRUITER_ID_SHOWN, {})
     assert "worker-17" not in str(entry.__dict__)
     assert code not in str(entry.__dict__)
 
