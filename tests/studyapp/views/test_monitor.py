@@ -269,7 +269,7 @@ def test_who_has_only_the_questions_left_never_runs_out(client: Client, ann: Any
     assert run.state == EnrolmentState.ACTIVE
     expire(run, timezone.now() - timedelta(hours=1))
     html = monitor(client, study)
-    [_, row, *_] = tables(html)["Who holds which slot"]
+    [_, row] = tables(html)["Who holds which slot"]
     assert row[5].endswith("at the last questions")
     assert "1 slot held, 0 with a lease that ran out" in html
 
@@ -358,7 +358,7 @@ def test_hidden_time_is_no_time_of_a_trial(client: Client, study: Study) -> None
     Trial.objects.filter(pk=trial.pk).update(started_at=timezone.now() - timedelta(seconds=100))
     move_events(trial.events.filter(kind="page_hidden"), timedelta(seconds=-70))
     record_decision(run.token, trial.code, {"decision": "supported"})
-    [_, row] = tables(monitor(client, study))["Active time of a trial"]
+    [_, row, *_] = tables(monitor(client, study))["Active time of a trial"]
     assert row == ["All conditions", "1", "30 s", "30 s to 30 s"]
 
 
