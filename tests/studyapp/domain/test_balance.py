@@ -90,12 +90,12 @@ def test_closed_slots_and_subsets_are_marked_and_leave_the_balance_as_it_is() ->
     assert balance.is_balanced
 
 
-def test_cells_are_one_query_and_the_facts_six(django_assert_num_queries) -> None:
+def test_cells_are_one_query_and_the_facts_seven(django_assert_num_queries) -> None:
     study = factories.ready_study(12, n_subsets=4, n_replications=3)
     with django_assert_num_queries(1):
         cells = stored_cells(study)
     assert len(cells) == 2 * study.slots.count()
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         facts = StudyFacts(study)
         assert facts.balance.is_balanced
         assert [row.done for row in facts.progress] == [12, 12]

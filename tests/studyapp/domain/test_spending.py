@@ -258,7 +258,7 @@ def test_results_of_an_earlier_version_are_where_its_account_begins() -> None:
     Ranking.objects.update(n_calls=3, prompt_tokens=50, cached_prompt_tokens=None)
     Selection.objects.update(n_calls=1, prompt_tokens=9, cached_prompt_tokens=4)
     factories.draft_study()
-    migration = importlib.import_module("studyapp.migrations.0011_spending")
+    migration = importlib.import_module("studyapp.migrations.0013_spending")
     migration.begin_accounts(apps, None)
     assert account(study).usage == Usage(8, 118, 8, 0)
     assert SpendingAccount.objects.count() == 1
@@ -272,7 +272,7 @@ def test_a_result_that_is_gone_is_queued_again(bells: list[int]) -> None:
     Ranking.objects.filter(claim__claim_id="c2").delete()
     assert precompute.queue_jobs(study) == 1
     run_all(study, bells)
-    assert progress.missing_evidence(study) == []
+    assert progress.missing_evidence(progress.progress_of(study)) == []
 
 
 def test_the_command_sets_limits_and_ends_with_what_waits(
