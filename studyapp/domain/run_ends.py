@@ -157,12 +157,12 @@ def restore_run(study: Study, participant_code: str) -> Enrolment:
     """
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        _refuse_second_run(study, participant_code)
         run = _last_run(study, participant_code, RESTORABLE, "has no run whose end can be undone")
         old_state = run.state
         if run.ended_from == EnrolmentState.COMPLETED:
             run.state = EnrolmentState.COMPLETED
         else:
-            _refuse_second_run(run, participant_code)
             _go_on(run, study.lease_minutes)
         run.seat = _seat_again(study, run, participant_code)
         run.end_reason = run.end_note = run.ended_from = ""
@@ -191,10 +191,10 @@ def _seat_again(study: Study, run: Enrolment, participant_code: str) -> int:
         ) from None
 
 
-def _refuse_second_run(run: Enrolment, participant_code: str) -> None:
-    others = Enrolment.objects.filter(participant_id=run.participant_id, state__in=RUNNING)
-    if others.exists():
-        raise StudyError(f"participant {participant_code!r}: has another run under way by now.")
+def _refuse_second_run(study: Study, participant_code: str) -> None:
+    mine = Enrolment.objects.filter(participant__code=participant_code, slot__study=study)
+    if mine.filter(state__in=RUNNING).exists():
+        raise StudyError(f"participant {participant_code!r}: has a run under way now.")
 
 
 def end_by_rule(run: Enrolment, end: End, now: datetime) -> None:
@@ -236,12 +236,16 @@ def _last_run(
     says: str,
     run_id: int | None = None,
 ) -> Enrolment:
-    """The participant's last run in one of the states, locked. Raises StudyError."""
+    """The participant's last run, or the one with ``run_id``, locked.
+
+    Never an earlier one: the same request sent again must not reach it. Raises StudyError where it
+    is in none of the states.
+    """
     mine = Enrolment.objects.filter(participant__code=participant_code, slot__study=study)
     if run_id is not None:
         mine = mine.filter(pk=run_id)
     # Locked by itself: its slot could change while we waited.
-    run = mine.select_for_update(of=("self",)).filter(state__in=states).order_by("-pk").first()
-    if run is None:
+    run = mine.select_for_update(of=("self",)).order_by("-pk").first()
+    if run is None or run.state not in states:
         raise StudyError(f"participant {participant_code!r}: {says} here.")
     return run

@@ -106,3 +106,17 @@ def test_a_subset_is_closed_and_opened_again(study, capsys):
     assert not Subset.objects.exclude(closed_at=None).exists()
     out = capsys.readouterr().out
     assert re.findall(r"subset 2 is (\w+)", out) == ["closed", "open"]
+
+
+def test_a_study_is_paused_resumed_and_closed(study, capsys):
+    for command, state in (("pause_study", "paused"), ("resume_study", "open")):
+        call_command(command, study.slug)
+        assert Study.objects.get(pk=study.pk).state == state
+    with pytest.raises(SystemExit):
+        call_command("close_study", study.slug)
+    assert "closing is for good; every answer is kept: say --yes." in capsys.readouterr().err
+    call_command("close_study", study.slug, "--yes")
+    assert Study.objects.get(pk=study.pk).state == "closed"
+    with pytest.raises(SystemExit):
+        call_command("resume_study", study.slug)
+    assert "cannot become open from its present state" in capsys.readouterr().err

@@ -125,7 +125,7 @@ def test_nobody_gets_two_runs_at_a_time_by_it(study):
     run_ends.return_run(study, run.participant.code)
     second = factories.joined(study)
     Enrolment.objects.filter(pk=second.pk).update(participant=run.participant)
-    with pytest.raises(StudyError, match="has another run under way by now"):
+    with pytest.raises(StudyError, match="has a run under way now"):
         run_ends.restore_run(study, run.participant.code)
 
 

@@ -90,3 +90,17 @@ def test_a_run_of_another_study_is_not_found(study):
     code = factories.joined(other).participant.code
     with pytest.raises(StudyError, match="holds no place here"):
         run_ends.release_run(study, code)
+
+
+def test_an_earlier_run_of_the_person_is_never_reached(study):
+    first = factories.joined(study)
+    Enrolment.objects.filter(pk=first.pk).update(
+        state=EnrolmentState.COMPLETED, ended_at=timezone.now()
+    )
+    second = factories.joined(study)
+    Enrolment.objects.filter(pk=second.pk).update(participant=first.participant)
+    code = first.participant.code
+    assert run_ends.reject_run(study, code, "copied answers").pk == second.pk
+    with pytest.raises(StudyError, match="has no run that can be rejected"):
+        run_ends.reject_run(study, code, "copied answers")
+    assert Enrolment.objects.get(pk=first.pk).state == EnrolmentState.COMPLETED
