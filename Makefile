@@ -27,7 +27,8 @@ worker: setup
 test: setup
 	$(BIN)/python -m pytest
 	SUFFICE_TEST_BACKEND=postgres $(BIN)/python -m pytest tests/studyapp tests/flows \
-		--ignore=tests/flows/test_browser_accessibility.py --ignore=tests/flows/test_browser_faults.py
+		--ignore=tests/flows/test_browser_accessibility.py --ignore=tests/flows/test_browser_faults.py \
+		--ignore=tests/flows/test_browser_researcher.py
 
 lint: setup migrations-check
 	$(BIN)/ruff check .
