@@ -61,14 +61,15 @@ def test_a_failed_check_that_counts_is_a_deviation() -> None:
     shown, found, verdict = finding("Exclusion rule", table, fixed(exclusion_rule=RULE))
     assert (shown, verdict) == (RULE, DEVIATION)
     assert (
-        found == "Not applied: P1 passed fewer than 50 % of the attention checks and still count."
+        found == "Not excluded: P1 passed fewer than 50 % of the attention checks and still count."
     )
 
 
 def test_a_rule_that_was_applied_is_kept() -> None:
     table = checks([False, False], participant_status="excluded")
     assert finding("Exclusion rule", table, fixed(exclusion_rule=RULE))[1:] == (
-        "1 participant was excluded, everybody who counts passed 50 % or more",
+        "1 participant was excluded (rejected, screened out or failed checks), everybody who "
+        "counts passed 50 % or more",
         KEPT,
     )
 
@@ -77,9 +78,7 @@ def test_a_rule_applied_to_somebody_who_passed_is_a_deviation() -> None:
     table = checks([True, True], participant_status="excluded")
     found, verdict = finding("Exclusion rule", table, fixed(exclusion_rule=RULE))[1:]
     assert verdict == DEVIATION
-    assert (
-        found == "Applied otherwise: excluded with 50 % or more of the attention checks passed: P1."
-    )
+    assert found == "Excluded with 50 % or more of the attention checks passed: P1."
 
 
 def test_a_rule_given_as_a_number_is_checked_as_written() -> None:
@@ -93,7 +92,8 @@ def test_a_rule_given_as_a_number_is_checked_as_written() -> None:
 def test_an_exclusion_without_a_rule_is_a_deviation() -> None:
     table = checks([False], participant_status="excluded")
     assert finding("Exclusion rule", table)[1:] == (
-        "1 participant was excluded, though no rule was fixed.",
+        "1 participant was excluded (rejected, screened out or failed checks), though no rule was "
+        "fixed.",
         DEVIATION,
     )
     assert finding("Exclusion rule", full_study())[2] == NOT_FIXED
