@@ -179,8 +179,41 @@ def test_cycles_that_were_added_later_are_a_deviation() -> None:
 
 
 def test_missing_cells_are_a_deviation() -> None:
-    assert finding("Cells", trials())[1:] == ("2 cells without a trial.", DEVIATION)
+    met = "2 cells of the claims met so far have no trial."
+    assert finding("Cells", trials())[1:] == (met, DEVIATION)
     assert finding("Cells", full_study(simulated="true"))[2] == UNCHECKED
+
+
+def test_planned_cells_of_claims_that_nobody_met_are_counted_where_the_settings_say_how_many() -> (
+    None
+):
+    assert finding("Cells", trials(), study(n_claims=5))[1] == (
+        "2 cells of the claims met so far have no trial. Of all 10 planned cells 8 have none."
+    )
+    assert finding("Cells", full_study(), study(n_claims=3))[1:] == (
+        "Of all 6 planned cells 2 have none.",
+        DEVIATION,
+    )
+    whole = ("4 cells, one each", KEPT)
+    assert finding("Cells", full_study(), study(n_claims=2))[1:] == whole
+    for odd in (None, 1, 0, True, "many"):
+        assert finding("Cells", full_study(), study(n_claims=odd))[1:] == whole
+
+
+def test_closed_places_and_subsets_are_named() -> None:
+    plan = [
+        {"replication": 1, "slot": slot, "closed": slot == 2, "trials": [{}, {}]} for slot in (1, 2)
+    ]
+    subsets = [{"subset": 1, "closed": False, "claims": []}, {"subset": 2, "closed": True}]
+    settings = study(schedule={"slots": plan, "subsets": subsets})
+    assert finding("Places of the schedule", full_study(), settings)[1:] == (
+        "1 place was closed: replication 1 slot 2. "
+        "1 subset of claims was closed, with every place that has them: 2.",
+        DEVIATION,
+    )
+    plan[1].pop("closed")
+    settings = study(schedule={"slots": plan, "subsets": [None, {"subset": 1}]})
+    assert finding("Places of the schedule", full_study(), settings)[2] == KEPT
 
 
 def test_a_study_that_changed_while_it_ran_is_a_deviation() -> None:
