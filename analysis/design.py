@@ -5,13 +5,14 @@ The square here serves checking only; the platform lays out its slots with its o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.inclusion import run_kinds
+from analysis.settings import StudySettings
 
 #: So many empty cells are listed; a study in its first days has thousands.
 LISTED_CELLS = 1000
@@ -57,6 +58,34 @@ def cell_counts(design_set: pd.DataFrame, conditions: Sequence[str]) -> pd.DataF
     frame = design_set[keys].assign(run_kind=run_kinds(design_set))
     counts = frame.groupby([*_CLAIM_KEYS, "condition"], observed=True).size()
     return counts.unstack(fill_value=0).reindex(columns=list(conditions), fill_value=0)
+
+
+def planned_cells(
+    counts: Mapping[str, Any], settings: StudySettings, n_kinds: int
+) -> tuple[int, int] | None:
+    """Cells that the settings plan, and those of them without a trial, claims never met included.
+
+    ``counts`` is what ``balance`` gave, ``n_kinds`` how many kinds of run it counts; each has the
+    whole plan. None where the settings do not say how many claims there are, or say too few.
+    """
+    per_kind = (settings.n_claims or 0) * len(settings.conditions) * settings.replications
+    filled = counts["cells_with_one_trial"] + counts["cells_with_more"]
+    planned = per_kind * n_kinds
+    return (planned, planned - filled) if 0 < filled <= planned else None
+
+
+def empty_cells_texts(counts: Mapping[str, Any], planned: tuple[int, int] | None) -> list[str]:
+    """Which cells have no trial: of the claims met, then of the plan; nothing where all have."""
+    texts = []
+    n = counts["cells_empty"]
+    if n:
+        cells, have = ("cell", "has") if n == 1 else ("cells", "have")
+        texts.append(f"{n} {cells} of the claims met so far {have} no trial")
+    if planned is not None and planned[1]:
+        n_all, n = planned
+        has = "has" if n == 1 else "have"
+        texts.append(f"of all {n_all} planned cells {n} {has} none")
+    return texts
 
 
 def empty_cells(design_set: pd.DataFrame, conditions: Sequence[str]) -> list[dict[str, Any]]:

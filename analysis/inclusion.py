@@ -27,7 +27,7 @@ REASON_TEXTS = {
     "simulated": "written by a simulated reader",
     "pilot": "run by the study's own team",
     "withdrawn": "consent was taken back",
-    "excluded_participant": "participant excluded by the pre-registered rule",
+    "excluded_participant": "participant excluded: rejected, screened out or failed checks",
     "practice": "practice trial",
     "attention": "attention check",
     "void": "void: a technical fault, flagged before outcomes were seen",

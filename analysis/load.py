@@ -7,7 +7,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,13 +28,15 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runti
 class Tables:
     """A checked export: typed trials sorted by ``trial_id``, events (or None) and settings.
 
-    ``study`` is the content of study.json that the settings were read from.
+    ``study`` is the content of study.json that the settings were read from; ``end_reasons`` are
+    those of participants.csv by participant, empty where a run has none or the file is not there.
     """
 
     trials: pd.DataFrame
     events: pd.DataFrame | None
     settings: StudySettings
     study: Mapping[str, Any] = field(default_factory=dict)
+    end_reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_tables(
@@ -90,6 +92,7 @@ def read_export(path: Path) -> Tables:
                 for name in ("trials.csv", "events.csv")
             }
             study = _parse_study(archive.read("study.json"), f"{path}: study.json")
+            ends = _end_reasons(archive, path) if "participants.csv" in inside else {}
     except FileNotFoundError as error:
         raise BadTable(f"{path}: no such file") from error
     except OSError as error:
@@ -99,7 +102,17 @@ def read_export(path: Path) -> Tables:
             f"{path}: not a zip file of ours, or damaged or encrypted; export the study again"
         ) from error
     sources = (f"{path}: trials.csv", f"{path}: events.csv", f"{path}: study.json")
-    return check_tables(tables["trials.csv"], tables["events.csv"], study, sources=sources)
+    checked = check_tables(tables["trials.csv"], tables["events.csv"], study, sources=sources)
+    return replace(checked, end_reasons=ends)
+
+
+def _end_reasons(archive: zipfile.ZipFile, path: Path) -> dict[str, str]:
+    """How the runs ended, by participant; only the words of a report rest on it."""
+    content = archive.read("participants.csv")
+    people = _parse_table(io.BytesIO(content), f"{path}: participants.csv")
+    if not {"participant_id", "end_reason"} <= set(people.columns):
+        return {}
+    return dict(zip(people["participant_id"], people["end_reason"], strict=True))
 
 
 def read_table(path: Path) -> pd.DataFrame:

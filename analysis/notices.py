@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.design import empty_cells_texts, planned_cells
 from analysis.errors import name_ids
+from analysis.inclusion import run_kinds
 from analysis.settings import StudySettings
 
 
@@ -15,7 +17,7 @@ def notices(
     document: Mapping[str, Any], available: pd.DataFrame, settings: StudySettings
 ) -> list[str]:
     """Warnings about a document and the scored trials of its available set, in fixed order."""
-    lines = [*_required(document), *_balance(document), *_plan(settings)]
+    lines = [*_required(document), *_balance(document, available, settings), *_plan(settings)]
     empty = [c for c, m in document["design_set"].items() if not m["n_trials"]]
     if empty:
         lines.append(f"No trial of condition {', '.join(empty)} is in the design set.")
@@ -60,14 +62,16 @@ def _required(document: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _balance(document: Mapping[str, Any]) -> list[str]:
+def _balance(
+    document: Mapping[str, Any], available: pd.DataFrame, settings: StudySettings
+) -> list[str]:
     """Names a design with missing or repeated cells as what it is."""
     balance = document["balance"]
-    parts = []
-    if balance["cells_empty"]:
-        parts.append(f"{balance['cells_empty']} cells of claim and condition have no trial")
+    planned = planned_cells(balance, settings, run_kinds(available).nunique())
+    parts = empty_cells_texts(balance, planned)
     if balance["cells_with_more"]:
-        parts.append(f"{balance['cells_with_more']} have more than one")
+        n = balance["cells_with_more"]
+        parts.append(f"{n} {'cell has' if n == 1 else 'cells have'} more than one")
     if balance["claims_seen_twice_by_a_participant"]:
         n = balance["claims_seen_twice_by_a_participant"]
         parts.append(f"{n} times a participant met a claim twice")

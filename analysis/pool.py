@@ -57,6 +57,7 @@ def pool(
         exports[0].settings,
         study_id=" + ".join(labels),
         preregistered={},
+        n_claims=None,
         planned=joint_plan([tables.settings.planned for tables in exports]),
     )
     return labels, pooled, settings

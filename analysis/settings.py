@@ -22,7 +22,8 @@ class StudySettings:
 
     ``interfaces`` holds the interface of those conditions whose settings name it;
     ``time_cap_s`` is the pre-registered cap of active time in seconds, None without one;
-    ``planned`` is what was fixed about the comparison of conditions.
+    ``planned`` is what was fixed about the comparison of conditions; ``n_claims`` is the number of
+    claims in the schedule, None where the file does not say it.
     """
 
     study_id: str
@@ -35,6 +36,7 @@ class StudySettings:
     time_cap_s: float | None = None
     preregistered: Mapping[str, Any] = field(default_factory=dict)
     planned: Planned = field(default_factory=Planned)
+    n_claims: int | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -87,8 +89,15 @@ def parse_settings(study: Mapping[str, Any], source: str = "study.json") -> Stud
         time_cap_s=None if cap is None else float(cap),
         preregistered=preregistered,
         planned=planned,
+        n_claims=_claims(study.get("n_claims")),
         **numbers,
     )
+
+
+def _claims(value: Any) -> int | None:
+    """The number of claims, which only sentences about the plan rest on: an odd one is left out."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 1 <= value <= LARGEST else None
 
 
 def _is_seconds(value: Any) -> bool:

@@ -99,7 +99,8 @@ class ImportForm(forms.Form):
         label="With participants and trials",
         required=False,
         help_text="The study comes back as it was, paused if it was open. Without, it is a draft "
-        "with the same claims, rankings and schedule, to run it again.",
+        "with the same claims, rankings and schedule, to run it again; so is every de-identified "
+        "export.",
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.design import empty_cells_texts, planned_cells
+from analysis.inclusion import run_kinds
 from analysis.readers import people_of, readers_text
 from analysis.report.comparison import BLOCK, inference_of
 from analysis.report.data import ReportData
@@ -53,11 +55,13 @@ def _people(data: ReportData) -> Iterator[str]:
 def _balance(data: ReportData) -> Iterator[str]:
     document = data.document
     balance = document["balance"]
-    if balance["cells_empty"] or balance["cells_with_more"]:
+    planned = planned_cells(balance, data.settings, run_kinds(data.design_set).nunique())
+    empty = empty_cells_texts(balance, planned)
+    if empty or balance["cells_with_more"]:
+        more = f"{counted(balance['cells_with_more'], 'cell')} with more than one"
         yield (
-            f"The design is unbalanced: {counted(balance['cells_empty'], 'cell')} of claim and "
-            f"condition without a trial, {balance['cells_with_more']} with more than one; the "
-            "conditions were not met by the same people on the same claims."
+            f"The design is unbalanced: {'; '.join([*empty, more])}. The conditions were not met "
+            "by the same people on the same claims."
         )
     required = _values(document, "mean_required")
     if _gap(required) > 1e-9:

@@ -14,6 +14,7 @@ from analysis.inclusion import REASON_TEXTS
 from analysis.readers import readers_text
 from analysis.report.comparison import inference_of
 from analysis.report.data import ReportData, Source
+from analysis.report.excluded import excluded_people, how_many_excluded
 from analysis.report.people import who_took_part
 from analysis.report.rule_checks import shown
 from analysis.report.words import counted, listed, points
@@ -183,16 +184,11 @@ def _rule(data: ReportData) -> str:
             shown(source.settings.preregistered.get("exclusion_rule")) for source in data.sources
         )
     )
-    n = sum(
-        source.scored.loc[
-            (source.scored["participant_status"] == "excluded").to_numpy(), "participant_id"
-        ].nunique()
-        for source in data.sources
-    )
-    people = f"{counted(n, 'participant')} {'was' if n == 1 else 'were'} excluded"
+    people = how_many_excluded((s, excluded_people(s.scored)) for s in data.sources)
     if rules == ["none"]:
         return f"No rule of exclusion was fixed beforehand; {people}."
-    return f"The exclusion rule fixed beforehand was: {'; '.join(rules).rstrip('.')}. {people}."
+    rule = f"The exclusion rule fixed beforehand was: {'; '.join(rules).rstrip('.')}."
+    return f"{rule} By it or for other reasons, {people}."
 
 
 def _measures(document: Mapping[str, Any]) -> str:

@@ -147,7 +147,9 @@ def _inclusion(data: ReportData, content: Content) -> list[str]:
 
 def _balance(data: ReportData, content: Content) -> list[str]:
     empty = data.document["balance"]["cells_empty"]
-    listed = details(f"Cells without a trial: {empty}", _table(content, "empty_cells"))
+    listed = details(
+        f"Cells of the claims met so far without a trial: {empty}", _table(content, "empty_cells")
+    )
     return [_table(content, "balance"), listed]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.design import empty_cells_texts, planned_cells
 from analysis.errors import name_ids
 from analysis.inclusion import SLOT_KEYS, run_kinds, slot_holders
 from analysis.report.data import Source
@@ -16,7 +17,7 @@ from analysis.report.words import counted
 
 
 def places(source: Source) -> Finding:
-    """Places of the schedule without anybody, held by a drop-out, or with trials missing."""
+    """Places without anybody, held by a drop-out, with trials missing, closed, or added later."""
     plan = planned_trials(source)
     kinds = _kinds(source)
     holders = _holders(source)
@@ -40,9 +41,36 @@ def places(source: Source) -> Finding:
         )
         if short:
             deviations.append(f"{_places(short)} with trials missing{name}: {_slot_names(short)}.")
-    deviations += _added_cycles(source)
+    deviations += [*_closed(source), *_added_cycles(source)]
     fixed = f"{counted(len(plan), 'place')}, {sum(plan.values())} trials"
     return judged("Places of the schedule", fixed, deviations, "every place is filled")
+
+
+def _closed(source: Source) -> list[str]:
+    """A sentence on the places and subsets that were given to nobody any more (study.json)."""
+    schedule = source.study.get("schedule")
+    sentences = []
+    slots = [slot for slot in _closed_entries(schedule, "slots") if _is_place(slot)]
+    if slots:
+        names = _slot_names(sorted((slot["replication"], slot["slot"]) for slot in slots))
+        were = "was" if len(slots) == 1 else "were"
+        sentences.append(f"{counted(len(slots), 'place')} {were} closed: {names}.")
+    subsets = _closed_entries(schedule, "subsets")
+    if subsets:
+        names = name_ids([str(subset.get("subset")) for subset in subsets])
+        were = "was" if len(subsets) == 1 else "were"
+        sentences.append(
+            f"{counted(len(subsets), 'subset')} of claims {were} closed, with every place that has "
+            f"them: {names}."
+        )
+    return sentences
+
+
+def _closed_entries(schedule: Any, name: str) -> list[Mapping[str, Any]]:
+    """The slots or subsets of the schedule that were closed when the export was made."""
+    entries = schedule.get(name) if isinstance(schedule, Mapping) else None
+    listed = entries if isinstance(entries, list) else []
+    return [one for one in listed if isinstance(one, Mapping) and one.get("closed") is True]
 
 
 def _added_cycles(source: Source) -> list[str]:
@@ -115,9 +143,9 @@ def _slot_names(slots: list[tuple[int, int]]) -> str:
 def cells(source: Source) -> Finding:
     """Cells of claim and condition without a trial, or with more than one."""
     balance = source.document["balance"]
-    deviations = []
-    if balance["cells_empty"]:
-        deviations.append(f"{counted(balance['cells_empty'], 'cell')} without a trial.")
+    planned = planned_cells(balance, source.settings, run_kinds(source.design_set).nunique())
+    texts = empty_cells_texts(balance, planned)
+    deviations = [f"{text[0].upper()}{text[1:]}." for text in texts]
     if balance["cells_with_more"]:
         deviations.append(f"{counted(balance['cells_with_more'], 'cell')} with more than one.")
     twice = balance["claims_seen_twice_by_a_participant"]

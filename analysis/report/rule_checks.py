@@ -11,6 +11,7 @@ from analysis.comparison.compared import FAMILY
 from analysis.errors import name_ids
 from analysis.report.comparison import inference_of
 from analysis.report.data import Source
+from analysis.report.excluded import excluded_people, how_many_excluded
 from analysis.report.finding import KEPT, NOT_FIXED, UNCHECKED, Finding, judged
 from analysis.report.words import counted, listed
 
@@ -39,12 +40,14 @@ _FAMILY_NAMES = {name: m.key for m in FAMILY for name in (m.column, m.key)}
 def exclusion(source: Source) -> Finding:
     """Attention checks failed and counted, or passed and excluded all the same.
 
-    A rule in words is checked as its default, fewer than half of the checks passed; as a number,
-    or an object with ``min_attention_pass_rate``, it is checked as written.
+    People are excluded for other reasons too, so nothing here says that it was the rule. A rule
+    in words is checked as its default, fewer than half of the checks passed; as a number, or an
+    object with ``min_attention_pass_rate``, it is checked as written.
     """
     rule = source.settings.preregistered.get("exclusion_rule")
     least = _least_rate(rule)
-    excluded = _people(source.counted_kinds, "excluded")
+    excluded = excluded_people(source.counted_kinds)
+    people = how_many_excluded([(source, excluded)])
     if rule is None and not excluded:
         return Finding("Exclusion rule", "none", "nobody was excluded", NOT_FIXED)
     rates = _pass_rates(source.counted_kinds)
@@ -53,22 +56,22 @@ def exclusion(source: Source) -> Finding:
     unknown = sorted(p for p in excluded if p not in rates)
     deviations = []
     if rule is None:
-        deviations.append(f"{_count(excluded)} excluded, though no rule was fixed.")
+        deviations.append(f"{people}, though no rule was fixed.")
     if failed:
         deviations.append(
-            f"Not applied: {name_ids(failed)} passed fewer than {100 * least:g} % of the attention "
-            "checks and still count."
+            f"Not excluded: {name_ids(failed)} passed fewer than {100 * least:g} % of the "
+            "attention checks and still count."
         )
     if rule is not None and passed:
         deviations.append(
-            f"Applied otherwise: excluded with {100 * least:g} % or more of the attention checks "
-            f"passed: {name_ids(passed)}."
+            f"Excluded with {100 * least:g} % or more of the attention checks passed: "
+            f"{name_ids(passed)}."
         )
     if rule is not None and unknown:
         deviations.append(f"Excluded without having met an attention check: {name_ids(unknown)}.")
     if not rates and not excluded:
         return Finding("Exclusion rule", shown(rule), "there were no attention checks", UNCHECKED)
-    kept = f"{_count(excluded)} excluded, everybody who counts passed {100 * least:g} % or more"
+    kept = f"{people}, everybody who counts passed {100 * least:g} % or more"
     return judged("Exclusion rule", shown(rule), deviations, kept)
 
 
@@ -88,17 +91,8 @@ def _pass_rates(scored: pd.DataFrame) -> dict[str, float]:
     return {str(person): float(rate) for person, rate in rates.items()}
 
 
-def _people(scored: pd.DataFrame, status: str) -> list[str]:
-    held = scored.loc[(scored["participant_status"] == status).to_numpy(), "participant_id"]
-    return sorted(set(held.astype(str)))
-
-
 def _counted(source: Source) -> set[str]:
     return set(source.available_set["participant_id"].astype(str))
-
-
-def _count(people: list[str]) -> str:
-    return f"{counted(len(people), 'participant')} {'was' if len(people) == 1 else 'were'}"
 
 
 def time_cap(source: Source) -> Finding:

@@ -112,7 +112,7 @@ def balance_table(document: Mapping[str, Any]) -> Table:
     rows: list[list[object]] = [
         ["Claims met, a replication", balance["claim_replications_seen"]],
         ["Cells of claim and condition with one trial", balance["cells_with_one_trial"]],
-        ["Cells without a trial", balance["cells_empty"]],
+        ["Cells of claims met without a trial", balance["cells_empty"]],
         ["Cells with more than one trial", balance["cells_with_more"]],
         ["Claims a participant met twice", balance["claims_seen_twice_by_a_participant"]],
     ]
@@ -132,7 +132,9 @@ def empty_cells_table(document: Mapping[str, Any]) -> Table:
         for cell in document["empty_cells"]
     ]
     headings = ["Claim", "Replication", "Condition", "Study"]
-    note = f"{len(rows)} of {document['balance']['cells_empty']} are listed."
+    note = (
+        f"Of the claims met so far; {len(rows)} of {document['balance']['cells_empty']} are listed."
+    )
     return make_table("empty_cells", "Cells without a trial", headings, rows, note, (2, 3))
 
 

@@ -19,6 +19,8 @@ from studyapp.models import AuditEntry, Study
 
 #: Who is named for what no logged-in researcher did.
 COMMAND = "command"
+#: Who made the versions that came with an import, which no export names.
+IMPORT = "import"
 #: The details an entry may carry, each a number, a truth value or a short text.
 DETAILS = frozenset(
     {

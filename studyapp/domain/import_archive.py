@@ -48,6 +48,14 @@ MAX_NAMED = 10
 #: What the opening froze and an import must give again.
 _FROZEN_PARTS = ("claims", "rankings", "selections", "texts", "sitting")
 
+#: Parts that a de-identified export never holds whole.
+_SHORTENED_PARTS = frozenset({"texts", "sitting"})
+_CHANGED = "not as frozen when the original opened (a changed file)"
+_LEFT_OUT = (
+    "not as frozen when the original opened: the export is de-identified, so contact, return "
+    "addresses or codes were left out of it; set them again"
+)
+
 
 @dataclass
 class ImportedStudy:
@@ -119,7 +127,7 @@ def _make_study(
     frozen = content.get("frozen") or {}
     if not isinstance(frozen, dict):
         raise BadUpload("study.json, field frozen: must be an object")
-    made.notes = _differences(study, frozen)
+    made.notes = _differences(study, frozen, is_deidentified=bool(content.get("deidentified")))
     if closed := closed_of(study):
         shown = ", ".join(closed[:MAX_NAMED]) + (" …" if len(closed) > MAX_NAMED else "")
         made.notes.append(f"schedule: closed as in the export, given to nobody: {shown}")
@@ -155,7 +163,7 @@ def _refuse_unknown(study: Study, roles: dict[str, str]) -> None:
         raise BadUpload(f"study.json, field roles: {unknown[0]!r} is no claim of claims.jsonl")
 
 
-def _differences(study: Study, frozen: dict[str, Any]) -> list[str]:
+def _differences(study: Study, frozen: dict[str, Any], *, is_deidentified: bool) -> list[str]:
     """Where the new draft is not what the original froze when it opened."""
     if not frozen:
         return ["The exported study had not opened: there are no hashes to compare with."]
@@ -163,7 +171,7 @@ def _differences(study: Study, frozen: dict[str, Any]) -> list[str]:
     # Studies that opened before there were sittings have nothing to compare.
     frozen = {"sitting": record["sitting"]} | frozen
     notes = [
-        f"{part}: not as frozen when the original opened (a changed file)"
+        f"{part}: {_LEFT_OUT if is_deidentified and part in _SHORTENED_PARTS else _CHANGED}"
         for part in _FROZEN_PARTS
         if record[part] != frozen.get(part)
     ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
+from studyapp.domain import audit
 from studyapp.domain.configuration import check_configuration
 from studyapp.domain.version_rows import CHANGEABLE, content_of, write_version
 from studyapp.errors import BadUpload, StudyError
@@ -27,7 +28,7 @@ def restore_versions(study: Study, content: dict[str, Any]) -> None:
     study.origin = content.get("origin") or {}
     study.save(update_fields=["version", "origin"])
     if not told:
-        write_version(study, who="")
+        write_version(study, who=audit.IMPORT)
         return
     present = content_of(study)
     StudyVersion.objects.bulk_create(
@@ -56,6 +57,7 @@ def _version(
         content=present | settings,
         hashes=told["hashes"],
         reason=told["reason"],
+        who=audit.IMPORT,
         created_at=_time(where, told.get("created_at")),
     )
 

@@ -71,15 +71,17 @@ def results_content(
 
     ``message`` alone without a trial; else ``headings`` and ``rows`` of Table 5 with its
     ``caption``, ``comparison`` (see ``_comparison``), ``n_trials`` and ``n_available`` (trials of
-    the two sets), ``notices``, ``balance``, ``left_out`` (reason and number), ``items`` and
+    the two sets), ``notices``, ``balance``, ``planned_cells``
+    (see ``analysis.design``), ``left_out`` (reason and number), ``items`` and
     ``people`` (see ``_listed``). Without the comparison, which takes most of the time, it is None.
     Raises ValueError when the data contradict themselves.
     """
     if data.trials is None:
         return {"message": NO_TRIALS}
 
+    from analysis.design import planned_cells
     from analysis.document import document_of, scored_trials
-    from analysis.inclusion import REASON_TEXTS, exclusion_reasons
+    from analysis.inclusion import REASON_TEXTS, exclusion_reasons, run_kinds
     from analysis.report.table5 import CAPTION, table5, table5_headings
     from analysis.review import item_review, quality_flags
 
@@ -97,6 +99,9 @@ def results_content(
         "n_available": document["n_available_set"],
         "notices": document["notices"],
         "balance": document["balance"],
+        "planned_cells": planned_cells(
+            document["balance"], tables.settings, run_kinds(design_set).nunique()
+        ),
         "left_out": [[REASON_TEXTS[key], n] for key, n in document["excluded"].items() if n],
         "items": _with_texts(study, _listed(item_review(design_set))),
         "people": _listed(quality_flags(scored, include_simulated=include_simulated)),

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from studyapp.domain.blinding import hides_results
 from studyapp.domain.cycles import ADDED, frozen_at_opening
+from studyapp.domain.imported_runs import imported_under_way
 from studyapp.domain.lifecycle import opening_problems, opening_warnings
 from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import RunKind, StudyState, TrialKind, TrialState
@@ -16,7 +17,7 @@ from studyapp.forms import CloseForm
 from studyapp.models import Study, Trial
 from studyapp.views.researcher_card import Card, Command, Tone
 from studyapp.views.researcher_people import People
-from studyapp.views.researcher_words import counted, listed, moment
+from studyapp.views.researcher_words import counted, listed, moment, number
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,14 @@ def opening_status(
     """Read the opening card. ``close_form`` is the one with a mistake, if there was one."""
     facts = facts or StudyFacts(study)
     problems = opening_problems(study, facts) if study.is_draft else []
-    n_under_way = people.n_under_way if people else 0
+    n_imported = imported_under_way(study, RunKind.REAL)
+    n_under_way = people.n_under_way - n_imported if people else 0
     state, tone, says = _words(study, problems, n_under_way)
     can_close = study.state in (StudyState.OPEN, StudyState.PAUSED)
     return OpeningStatus(
         state=state,
         tone=tone,
-        says=says,
+        says=f"{says} {imported_says(n_imported)}".strip(),
         problems=problems,
         warnings=opening_warnings(study, facts) if study.is_draft and not problems else [],
         can_open=study.is_draft and not problems,
@@ -132,6 +134,17 @@ def _words(study: Study, problems: list[str], n_under_way: int) -> tuple[str, To
     return closed, Tone.DONE, "The study takes no participants and starts no trial any more."
 
 
+def imported_says(n: int) -> str:
+    """What is said of runs that an import brought under way; empty without any."""
+    if not n:
+        return ""
+    were, them = ("run was", "it") if n == 1 else ("runs were", "them")
+    return (
+        f"{number(n)} imported {were} under way in the original, and nobody can go on with {them} "
+        "here."
+    )
+
+
 def _close_says(n_under_way: int) -> str:
     if not n_under_way:
         return "Closing is for good: nobody can join afterwards. Nobody is under way now."
@@ -181,6 +194,7 @@ def measures_card(study: Study, completed: dict[str, int]) -> Card:
             "is_blind": hides_results(study),
             "has_any": bool(n_real or n_simulated),
             "is_running": bool(n_real) and is_running,
+            "running_word": "running" if study.is_open else "paused",
             "shows_at_once": not (n_real and is_running),
             "address": f"{page}?{'&'.join(filter(None, [counts_simulated, 'part=table']))}",
             "page": page + (f"?{counts_simulated}" if counts_simulated else ""),

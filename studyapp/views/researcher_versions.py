@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from rankers.formats.lines import parse_json
 from studyapp.access import researcher_only, rights
 from studyapp.domain import audit
+from studyapp.domain.imported_runs import imported_under_way
 from studyapp.domain.version_changes import Change
 from studyapp.domain.versions import (
     VersionRow,
@@ -35,13 +36,14 @@ from studyapp.setup_forms_version import (
 )
 from studyapp.views.researcher_card import manage
 from studyapp.views.researcher_layout import page
+from studyapp.views.researcher_running import imported_says
 from studyapp.views.researcher_setup_pages import refused_page
 from studyapp.views.researcher_setup_sitting import question_row
 from studyapp.views.researcher_words import counted, listed, moment, number
 from studyapp.views.version_words import change_rows, short_list
 
 #: How the list names those who are no researchers.
-_WHO = {audit.COMMAND: "a command", "": "somebody who is not recorded"}
+_WHO = {audit.COMMAND: "a command", audit.IMPORT: "imported", "": "somebody who is not recorded"}
 
 
 @require_safe
@@ -207,11 +209,13 @@ def _check_page(
 
 def _under_way(study: Study) -> str:
     """What becomes of those who have begun."""
-    n = runs_under_way(study).count()
+    n_imported = imported_under_way(study)
+    n = runs_under_way(study).count() - n_imported
     if not n:
-        return "Nobody is under way now."
+        return f"Nobody is under way now. {imported_says(n_imported)}".strip()
     people = counted(n, "person is", "people are")
-    return f"{people} under way and will finish on the version they began with."
+    says = f"{people} under way and will finish on the version they began with."
+    return f"{says} {imported_says(n_imported)}".strip()
 
 
 def _version_row(row: VersionRow) -> dict[str, Any]:

@@ -45,10 +45,19 @@ def design_words(content: dict[str, Any]) -> dict[str, Any]:
         "lines": [
             f"{counted(balance['cells_with_one_trial'], 'cell')} of claim and condition "
             f"{'has' if balance['cells_with_one_trial'] == 1 else 'have'} one trial, "
-            f"{number(n_empty)} none yet, {number(n_more)} more than one.",
+            f"{number(n_more)} more than one; of the claims met so far {number(n_empty)} none yet.",
+            *_planned(content.get("planned_cells")),
             f"Claims met twice by one person: {number(n_twice)}.",
         ],
     }
+
+
+def _planned(cells: list[int] | None) -> list[str]:
+    """How far the whole plan is; nothing where the stored result does not say it."""
+    if not cells:
+        return []
+    planned, empty = cells
+    return [f"Of all {counted(planned, 'planned cell')} {number(empty)} without a trial."]
 
 
 def _found(listed: dict[str, Any], one: str, many: str, note: str) -> str:

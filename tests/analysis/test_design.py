@@ -51,7 +51,7 @@ def test_a_cell_with_two_trials_makes_the_design_unbalanced() -> None:
     rows = [trial(), trial(trial_id="t3", participant_id="P2", slot=2)]
     document = measure_document(trials(*rows), None, study())
     assert document["balance"]["cells_with_more"] == 1
-    assert any("unbalanced" in line and "1 have more" in line for line in document["notices"])
+    assert any("unbalanced" in line and "1 cell has more" in line for line in document["notices"])
 
 
 @pytest.mark.parametrize(

@@ -61,14 +61,15 @@ def test_a_failed_check_that_counts_is_a_deviation() -> None:
     shown, found, verdict = finding("Exclusion rule", table, fixed(exclusion_rule=RULE))
     assert (shown, verdict) == (RULE, DEVIATION)
     assert (
-        found == "Not applied: P1 passed fewer than 50 % of the attention checks and still count."
+        found == "Not excluded: P1 passed fewer than 50 % of the attention checks and still count."
     )
 
 
 def test_a_rule_that_was_applied_is_kept() -> None:
     table = checks([False, False], participant_status="excluded")
     assert finding("Exclusion rule", table, fixed(exclusion_rule=RULE))[1:] == (
-        "1 participant was excluded, everybody who counts passed 50 % or more",
+        "1 participant was excluded (rejected, screened out or failed checks), everybody who "
+        "counts passed 50 % or more",
         KEPT,
     )
 
@@ -77,9 +78,7 @@ def test_a_rule_applied_to_somebody_who_passed_is_a_deviation() -> None:
     table = checks([True, True], participant_status="excluded")
     found, verdict = finding("Exclusion rule", table, fixed(exclusion_rule=RULE))[1:]
     assert verdict == DEVIATION
-    assert (
-        found == "Applied otherwise: excluded with 50 % or more of the attention checks passed: P1."
-    )
+    assert found == "Excluded with 50 % or more of the attention checks passed: P1."
 
 
 def test_a_rule_given_as_a_number_is_checked_as_written() -> None:
@@ -93,7 +92,8 @@ def test_a_rule_given_as_a_number_is_checked_as_written() -> None:
 def test_an_exclusion_without_a_rule_is_a_deviation() -> None:
     table = checks([False], participant_status="excluded")
     assert finding("Exclusion rule", table)[1:] == (
-        "1 participant was excluded, though no rule was fixed.",
+        "1 participant was excluded (rejected, screened out or failed checks), though no rule was "
+        "fixed.",
         DEVIATION,
     )
     assert finding("Exclusion rule", full_study())[2] == NOT_FIXED
@@ -179,8 +179,41 @@ def test_cycles_that_were_added_later_are_a_deviation() -> None:
 
 
 def test_missing_cells_are_a_deviation() -> None:
-    assert finding("Cells", trials())[1:] == ("2 cells without a trial.", DEVIATION)
+    met = "2 cells of the claims met so far have no trial."
+    assert finding("Cells", trials())[1:] == (met, DEVIATION)
     assert finding("Cells", full_study(simulated="true"))[2] == UNCHECKED
+
+
+def test_planned_cells_of_claims_that_nobody_met_are_counted_where_the_settings_say_how_many() -> (
+    None
+):
+    assert finding("Cells", trials(), study(n_claims=5))[1] == (
+        "2 cells of the claims met so far have no trial. Of all 10 planned cells 8 have none."
+    )
+    assert finding("Cells", full_study(), study(n_claims=3))[1:] == (
+        "Of all 6 planned cells 2 have none.",
+        DEVIATION,
+    )
+    whole = ("4 cells, one each", KEPT)
+    assert finding("Cells", full_study(), study(n_claims=2))[1:] == whole
+    for odd in (None, 1, 0, True, "many"):
+        assert finding("Cells", full_study(), study(n_claims=odd))[1:] == whole
+
+
+def test_closed_places_and_subsets_are_named() -> None:
+    plan = [
+        {"replication": 1, "slot": slot, "closed": slot == 2, "trials": [{}, {}]} for slot in (1, 2)
+    ]
+    subsets = [{"subset": 1, "closed": False, "claims": []}, {"subset": 2, "closed": True}]
+    settings = study(schedule={"slots": plan, "subsets": subsets})
+    assert finding("Places of the schedule", full_study(), settings)[1:] == (
+        "1 place was closed: replication 1 slot 2. "
+        "1 subset of claims was closed, with every place that has them: 2.",
+        DEVIATION,
+    )
+    plan[1].pop("closed")
+    settings = study(schedule={"slots": plan, "subsets": [None, {"subset": 1}]})
+    assert finding("Places of the schedule", full_study(), settings)[2] == KEPT
 
 
 def test_a_study_that_changed_while_it_ran_is_a_deviation() -> None:

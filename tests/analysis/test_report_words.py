@@ -148,7 +148,7 @@ def test_limitations_name_what_the_data_show(tmp_path: Path) -> None:
     found = " ".join(limitations(case("dropouts_a", tmp_path)))
     for part in (
         "The design set has 10 participants",
-        "The design is unbalanced: 8 cells of claim and condition without a trial",
+        "The design is unbalanced: 8 cells of the claims met so far have no trial; ",
         "require different numbers of sentences",
         "dropped out; who stays may differ",
         "17 trials were withdrawn by those who made them.",

@@ -17,7 +17,8 @@ class Command(StudyCommand):
         parser.add_argument(
             "--with-data",
             action="store_true",
-            help="bring participants, trials and events along; an open study comes back paused",
+            help="bring participants, trials and events along; an open study comes back paused, a "
+            "de-identified export as a draft only",
         )
 
     def run(self, **options: Any) -> None:

@@ -14,10 +14,11 @@ from django.core.management import call_command
 import analysis
 from studyapp.domain import run_ends
 from studyapp.domain.assignment import withdraw
-from studyapp.domain.export import export_study
+from studyapp.domain.export import Shape, export_study
 from studyapp.domain.import_archive import import_study
+from studyapp.domain.imported_runs import imported_under_way
 from studyapp.domain.results import read_data, results_content
-from studyapp.enums import EnrolmentState, StudyState
+from studyapp.enums import EnrolmentState, RunKind, StudyState
 from studyapp.errors import BadUpload, NoFreeSlot
 from studyapp.models import Enrolment, Event, Participant, Study, Trial
 from tests import factories
@@ -182,6 +183,42 @@ def test_a_draft_has_no_data_to_import(db, tmp_path):
     with pytest.raises(BadUpload, match="had not opened"):
         import_study(path, "copy", with_data=True)
     assert not Study.objects.filter(slug="copy").exists()
+
+
+def test_a_deidentified_export_comes_back_as_a_draft_only(original, tmp_path):
+    path = tmp_path / "passed-on.zip"
+    export_study(original, path, shape=Shape(deidentified=True))
+    with pytest.raises(BadUpload, match="a de-identified export comes back as a draft only"):
+        import_study(path, "copy", with_data=True)
+    assert not Study.objects.filter(slug="copy").exists()
+    # As of a study with a return address, which is not in its de-identified export.
+    left_out = exported.changed(
+        path, "study.json", lambda rows: rows[0]["frozen"].update(sitting="0")
+    )
+    made = import_study(left_out, "copy")
+    assert made.study.is_draft
+    said = (
+        "not as frozen when the original opened: the export is de-identified, so contact, return "
+        "addresses or codes were left out of it; set them again"
+    )
+    assert made.notes == [f"texts: {said}", f"sitting: {said}"]
+
+
+def test_other_parts_of_a_deidentified_export_are_held_to_what_was_frozen(original, tmp_path):
+    path = tmp_path / "passed-on.zip"
+    export_study(original, path, shape=Shape(deidentified=True))
+    odd = exported.changed(path, "study.json", lambda rows: rows[0]["frozen"].update(claims="0"))
+    changed = "claims: not as frozen when the original opened (a changed file)"
+    assert changed in import_study(odd, "copy").notes
+
+
+def test_runs_under_way_are_told_apart_from_those_that_can_go_on(original, archive):
+    made = import_study(archive, "copy", with_data=True).study
+    assert (imported_under_way(made), imported_under_way(made, RunKind.PILOT)) == (1, 0)
+    Study.objects.filter(pk=made.pk).update(state=StudyState.OPEN)
+    factories.joined(made)
+    assert imported_under_way(made) == 1
+    assert imported_under_way(original) == 0
 
 
 def test_elsewhere_the_analysis_gives_the_same_document(original, archive, tmp_path):

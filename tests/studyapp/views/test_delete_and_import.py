@@ -10,13 +10,15 @@ from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from studyapp.domain.export import export_study
+from studyapp.domain.export import Shape, export_study
 from studyapp.enums import Role, StudyState
 from studyapp.models import AuditEntry, Enrolment, Membership, Study, Trial
 from tests import factories
 from tests.studyapp.domain import exported
 
 pytestmark = pytest.mark.django_db
+
+NEW_VERSION = "/studies/again/versions/new/"
 
 
 @pytest.fixture
@@ -126,6 +128,37 @@ def test_an_export_comes_back_with_its_data(client: Client, archive: bytes) -> N
     study = Study.objects.get(slug="again")
     assert study.state == StudyState.PAUSED
     assert Trial.objects.filter(participant__study=study).count() == 4
+
+
+def test_an_imported_study_says_that_it_is_paused_and_whose_runs_cannot_go_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    exported.TickingClock(monkeypatch)
+    study = exported.open_study(tmp_path)
+    exported.sit(study, n_trials=2)
+    export_study(study, tmp_path / "export.zip")
+    page = upload(client, (tmp_path / "export.zip").read_bytes(), slug="again", with_data="on")
+    html = page.content.decode()
+    assert "The study is paused. Who decides when it ends" in html
+    assert "The study is running" not in html
+    stuck = "1 imported run was under way in the original, and nobody can go on with it here."
+    assert stuck in html
+    assert "Nobody is under way now." in html
+    assert f"Nobody is under way now. {stuck}" in client.get(NEW_VERSION).content.decode()
+    versions = client.get("/studies/again/versions/").content.decode()
+    assert "imported" in versions
+    assert "somebody who is not recorded" not in versions
+
+
+def test_a_deidentified_export_is_refused_with_its_data(
+    client: Client, archive: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "passed-on.zip"
+    export_study(Study.objects.get(), path, shape=Shape(deidentified=True))
+    refused = upload(client, path.read_bytes(), slug="again", with_data="on")
+    assert refused.status_code == 422
+    said = "pilot.zip: a de-identified export comes back as a draft only"
+    assert said in refused.content.decode()
 
 
 @pytest.mark.parametrize(

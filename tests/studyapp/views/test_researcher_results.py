@@ -134,7 +134,11 @@ def test_the_page_has_every_part_and_works_without_javascript(client: Client, an
         "Report",
     ]
     assert "None of 4 claims is listed." in html
-    assert "4 cells of claim and condition have one trial, 4 none yet, 0 more than one." in html
+    assert (
+        "4 cells of claim and condition have one trial, 0 more than one; of the claims met so far "
+        "4 none yet."
+    ) in html
+    assert "Of all 8 planned cells 4 without a trial." in html
     assert not is_polling(html)
 
 
