@@ -23,7 +23,7 @@ class Command(StudyCommand):
             "--add-cycles",
             type=int,
             metavar="N",
-            help="N further cycles with the subsets and the seed that the schedule has",
+            help="N further cycles (replications) with the subsets and seed of the schedule",
         )
 
     def run(self, **options: Any) -> None:
