@@ -24,12 +24,13 @@ class ProlificForm(SetupForm):
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "none"}),
     )
     screen_out_code = forms.CharField(
-        label="Screen-out code",
+        label="Screen-out code to send",
         required=False,
         max_length=MAX_CODE,
-        help_text="The completion code of the study at Prolific that screens out and that the "
-        "researcher uses, not the participant. Left empty, screened-out runs are not told to "
-        "Prolific.",
+        help_text="Sent by this server to Prolific, when it asks it to screen somebody out: the "
+        "code of the study at Prolific whose actor is the researcher. Left empty, nothing is sent. "
+        "The other way is the code that participants take back themselves, on the set-up page "
+        "Codes and return; one of the two is enough.",
         widget=forms.TextInput(attrs={"class": "short", "autocomplete": "off"}),
     )
     return_after_minutes = forms.IntegerField(

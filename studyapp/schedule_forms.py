@@ -51,7 +51,7 @@ class CyclesForm(SetupForm):
         min_value=1,
         max_value=1000,
         widget=forms.NumberInput(attrs={"class": "short"}),
-        help_text="In every cycle each claim is seen once more under each condition.",
+        help_text="In every cycle (replication) each claim is seen once more under each condition.",
     )
     before = forms.IntegerField(
         min_value=1, max_value=MOST, required=False, widget=forms.HiddenInput

@@ -202,10 +202,11 @@ class ScheduleForm(SetupForm):
         "condition.",
     )
     replications = forms.IntegerField(
-        label="Cycles",
+        label="Cycles (replications)",
         min_value=1,
         max_value=1000,
-        help_text="How often every claim is seen under every condition; more can be added later.",
+        help_text="One copy of the Latin square each: every claim once under every condition. "
+        "Files and commands call it replication. More can be added later.",
     )
     seed = forms.IntegerField(
         label="Seed",

@@ -52,7 +52,10 @@ class EndingForm(SetupForm):
         "https://app.prolific.com/submissions/complete?cc={code}",
     )
     screened_out_code = _code(
-        "Code for those who are screened out", "By practice that was never right, or by you."
+        "Code for those who are screened out",
+        "By practice that was never right, or by you. Shown to participants, who take it back "
+        "themselves. At Prolific there is another way, a code that this server sends, on the page "
+        "Prolific; one of the two is enough.",
     )
     screened_out_url = _address(
         "Return address for those who are screened out",

@@ -119,7 +119,7 @@ def counted_balance(
     _count_positions(balance, cells, names)
     if balance.n_repeating:
         balance.problems.append(
-            f"{balance.n_repeating} slots show the same claims under two conditions"
+            f"slots that show the same claims under two conditions: {balance.n_repeating}"
         )
     return balance
 

@@ -153,14 +153,23 @@ def missing_evidence(rows: list[ConditionProgress]) -> list[str]:
         if progress.failed:
             problems.append(
                 f"condition {progress.condition.name}: {progress.failed} of {progress.n_claims} "
-                "claims failed; retry them (precompute)"
+                "claims failed; retry them on the page Rankings (or run precompute)"
             )
         if progress.waiting:
-            problems.append(
-                f"condition {progress.condition.name}: {progress.waiting} of {progress.n_claims} "
-                f"claims have no {_result_word(progress.condition)} yet; run precompute"
-            )
+            problems.append(f"condition {progress.condition.name}: {_waiting_words(progress)}")
     return problems
+
+
+def _waiting_words(progress: ConditionProgress) -> str:
+    """No count where jobs are at work: a page that shows it would be wrong a second later."""
+    result = _result_word(progress.condition)
+    if not progress.missing and not progress.is_held:
+        return f"claims have no {result} yet; they are being prepared"
+    todo = "raise the limit" if progress.is_held else "press “Prepare the … missing”"
+    return (
+        f"{progress.waiting} of {progress.n_claims} claims have no {result} yet; {todo} on the "
+        "page Rankings (or run precompute)"
+    )
 
 
 def failures_of(study: Study) -> list[PrecomputeJob]:

@@ -24,7 +24,8 @@ class SlotRow:
     """One slot: its cells, its places, and how many real runs hold or finished them.
 
     ``cells`` are pairs of a subset's number and a condition's position; ``closed_subsets`` are the
-    closed ones among its subsets; ``closed_at`` is the slot's own.
+    closed ones among its subsets; ``closed_at`` is the slot's own. ``n_over`` of the holders sit
+    beyond the target, and take none of its places.
     """
 
     key: SlotKey
@@ -36,6 +37,17 @@ class SlotRow:
     closed_subsets: list[int]
     n_running: int
     n_completed: int
+    n_over: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Its planned places that somebody holds or finished."""
+        return self.n_running + self.n_completed - self.n_over
+
+    @property
+    def free(self) -> int:
+        """Its planned places that nobody has; in a closed slot they are not given out."""
+        return self.target - self.taken
 
     @property
     def subsets(self) -> list[int]:
@@ -52,10 +64,9 @@ class SlotRow:
 
     @property
     def state(self) -> SlotState:
-        if self.n_completed >= self.target:
-            return SlotState.COMPLETED
-        if self.n_completed + self.n_running >= self.target:
-            return SlotState.HELD
+        if not self.free:
+            is_done = self.n_completed >= self.target
+            return SlotState.COMPLETED if is_done else SlotState.HELD
         return SlotState.CLOSED if self.is_closed else SlotState.FREE
 
 
@@ -88,7 +99,7 @@ class ClaimRow:
 def slot_rows(study: Study) -> list[SlotRow]:
     """Every slot in order: three queries."""
     closed = set(_subsets(study).filter(closed_at__isnull=False).values_list("number", flat=True))
-    running, completed = _holders(study)
+    holders = _holders(study)
     rows = []
     for slot in Slot.objects.filter(study=study).order_by("replication", "number"):
         rows.append(
@@ -100,8 +111,9 @@ def slot_rows(study: Study) -> list[SlotRow]:
                 cells=slot.cells,
                 closed_at=slot.closed_at,
                 closed_subsets=sorted({subset for subset, _ in slot.cells} & closed),
-                n_running=running[slot.pk],
-                n_completed=completed[slot.pk],
+                n_running=sum(state != EnrolmentState.COMPLETED for state, _ in holders[slot.pk]),
+                n_completed=sum(state == EnrolmentState.COMPLETED for state, _ in holders[slot.pk]),
+                n_over=sum(seat > slot.target for _, seat in holders[slot.pk]),
             )
         )
     return rows
@@ -187,12 +199,12 @@ def _subsets(study: Study) -> QuerySet[Subset]:
     return Subset.objects.filter(study=study)
 
 
-def _holders(study: Study) -> tuple[Counter[int], Counter[int]]:
-    """How many real runs are under way in each slot, and how many finished it."""
-    running, completed = Counter[int](), Counter[int]()
+def _holders(study: Study) -> dict[int, list[tuple[str, int]]]:
+    """State and seat of every real run that holds a place, by slot: one query."""
+    holders: dict[int, list[tuple[str, int]]] = defaultdict(list)
     runs = Enrolment.objects.filter(
         slot__study=study, run_kind=RunKind.REAL, state__in=HOLDING
-    ).values_list("slot_id", "state")
-    for slot_id, state in runs:
-        (completed if state == EnrolmentState.COMPLETED else running)[slot_id] += 1
-    return running, completed
+    ).values_list("slot_id", "state", "seat")
+    for slot_id, state, seat in runs:
+        holders[slot_id].append((state, seat))
+    return holders

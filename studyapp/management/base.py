@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -11,9 +12,15 @@ from django.db import OperationalError, ProgrammingError, connection
 from studyapp.errors import StudyError
 from studyapp.models import Study
 
+#: The status of a program whose reader went away, as a shell tells it: 128 and the signal's number.
+READER_GONE = 141
+
 
 class StudyCommand(BaseCommand):
-    """A command on a study. Subclasses implement ``run``; exit status 0, 1 (refused), 2 (usage)."""
+    """A command on a study. Subclasses implement ``run``; exit status 0, 1 (refused), 2 (usage).
+
+    Where whoever reads the output has enough, as ``head`` does, it ends without a word.
+    """
 
     requires_migrations_checks = False
     # They load every address, and with them the whole API, which takes longer than most commands;
@@ -23,6 +30,10 @@ class StudyCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             self.run(**options)
+            self.stdout.flush()
+        except BrokenPipeError:
+            _stop_writing()
+            sys.exit(READER_GONE)
         except StudyError as error:
             for problem in error.problems:
                 self.stderr.write(problem)
@@ -45,6 +56,17 @@ class StudyCommand(BaseCommand):
     def note(self, text: str) -> None:
         """A remark that is no result: goes to stderr, so that pipes stay clean."""
         self.stderr.write(text)
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """``1 claim``, ``2000 claims``; ``many`` where the plural is no plain s. Without separators:
+    programs read this too."""
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def _stop_writing() -> None:
+    """Let Python's last flush, at its end, go nowhere instead of failing once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def has_tables() -> bool:

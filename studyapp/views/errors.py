@@ -1,7 +1,8 @@
 """Pages for addresses that are not there and for faults of ours.
 
 Participants read them in the language of their study, else in the one that their browser asks for,
-and inside a frame as well; researchers get Django's, from templates/404.html and 500.html.
+and inside a frame as well; researchers get Django's, from templates/researcher/404.html and
+500.html. At other addresses the words are for both.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from studyapp.views.participant_guard import message_page
 from studyapp.views.participant_language import page_language, speak_to
 from studyapp.views.participant_values import values_of
 
+#: Addresses that only researchers are given.
+RESEARCHER_PREFIXES = ("/studies/", "/new/", "/account/")
+
 Page = Callable[[HttpRequest, dict[str, Any]], HttpResponse]
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404: there is no such address."""
     if not is_participant_page(request):
-        return defaults.page_not_found(request, exception)
+        is_ours = request.path_info.startswith(RESEARCHER_PREFIXES)
+        template = "researcher/404.html" if is_ours else "404.html"
+        return defaults.page_not_found(request, exception, template)
     return _in_its_language(request, _not_found_page)
 
 

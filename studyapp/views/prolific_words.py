@@ -26,6 +26,13 @@ def missing(study: Study, link: ProlificLink) -> list[str]:
             f"The study's link does not carry {SESSION}: people are matched by their id alone, "
             "once Prolific's list has been read."
         )
+    shown = study.sitting_setting("screened_out_code")
+    if shown and link.screen_out_code and shown != link.screen_out_code:
+        lacks.append(
+            "Two codes for screened-out people differ: participants take back the one of the "
+            "set-up page Codes and return, and the one below is sent to Prolific. Empty one of "
+            "the two, or make them the same."
+        )
     if not link.study_ids:
         lacks.append("Prolific's id of the study is not given yet.")
     if not has_token(study):
@@ -105,7 +112,7 @@ def _advice(ours: str, theirs: str, has_code: bool) -> str:
         return (
             "The screen-out will be told to Prolific."
             if has_code
-            else "Give the screen-out code above, or ask the person to return."
+            else "Give the screen-out code on this page, or ask the person to return."
         )
     return _ADVICE.get((ours, theirs)) or _BY_STATUS.get(theirs, "Compare the two.")
 

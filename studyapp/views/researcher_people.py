@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Sum
 from django.utils import timezone
 
 from studyapp.domain.personal_links import takes_personal_links_only
+from studyapp.domain.places import Places, places_of
 from studyapp.domain.queries import RunCounts, run_counts_of
 from studyapp.domain.recruiting import recruits_by_id, study_link
 from studyapp.enums import EnrolmentState, RunKind, StudyState
@@ -21,15 +21,10 @@ from studyapp.views.researcher_words import counted, listed, number
 
 @dataclass(frozen=True)
 class People:
-    """Where everybody is: counts of states by kind of run, and the number of places."""
+    """Where everybody is: counts of states by kind of run, and the places of real participants."""
 
     counts: RunCounts
-    n_seats: int
-
-    @property
-    def n_taken(self) -> int:
-        """Seats that real participants hold."""
-        return self.counts.of(RunKind.REAL, *HOLDING)
+    places: Places
 
     @property
     def n_under_way(self) -> int:
@@ -37,11 +32,8 @@ class People:
 
 
 def people_of(study: Study) -> People:
-    """Count everybody: two queries, and no run is read."""
-    return People(
-        counts=run_counts_of(study),
-        n_seats=study.slots.aggregate(n=Sum("target"))["n"] or 0,
-    )
+    """Count everybody and the places: four queries."""
+    return People(counts=run_counts_of(study), places=places_of(study, RunKind.REAL))
 
 
 def people_card(study: Study, people: People) -> Card:
@@ -52,10 +44,10 @@ def people_card(study: Study, people: People) -> Card:
         state, tone = "Opens with the study", Tone.WAITING
     else:
         state = _only_others(people) or (
-            f"{number(people.n_taken)} of {counted(people.n_seats, 'place')} taken, "
+            f"{number(people.places.taken)} of {counted(people.places.planned, 'place')} taken, "
             f"{number(completed)} completed"
         )
-        is_full = completed >= people.n_seats > 0
+        is_full = completed >= people.places.planned > 0
         tone = Tone.DONE if is_full else (Tone.BUSY if study.is_open else Tone.PLAIN)
     return Card(
         anchor="participants",
@@ -119,9 +111,9 @@ def _link_note(study: Study, people: People) -> str:
         return "The study is paused: the link says so, and nobody can join."
     if study.state == StudyState.CLOSED:
         return "The study is closed: the link says so, and nobody can join."
-    free = people.n_seats - people.n_taken
-    if free <= 0:
-        return "Every place is taken. Add a cycle to the schedule to let more people in."
+    places = people.places
+    if not places.free + places.extra_free:
+        return f"{_nothing_free(places)} Add a cycle to the schedule to let more people in."
     if takes_personal_links_only(study):
         return (
             "It opens nothing by itself: everybody needs a link of their own, made on the page "
@@ -129,4 +121,19 @@ def _link_note(study: Study, people: People) -> str:
         )
     same = "" if recruits_by_id(study) else "Everybody gets the same link; "
     takes = "the consent form takes the next free slot."
-    return f"{counted(free, 'place')} free. {same}{takes if same else takes.capitalize()}"
+    return f"{_free_words(places)}. {same}{takes if same else takes.capitalize()}"
+
+
+def _free_words(places: Places) -> str:
+    """``33 places free, 1 closed``; extra places only once they are what is given out."""
+    if not places.free:
+        return f"Every planned place is taken; {counted(places.extra_free, 'extra place')} free"
+    closed = f", {number(places.closed)} closed" if places.closed else ""
+    return f"{counted(places.free, 'place')} free{closed}"
+
+
+def _nothing_free(places: Places) -> str:
+    if not places.closed:
+        return "Every place is taken."
+    are = "is" if places.closed == 1 else "are"
+    return f"No place is free: {number(places.closed)} {are} closed, and the others are taken."

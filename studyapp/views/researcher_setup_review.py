@@ -70,7 +70,7 @@ def _with_link(study: Study, text: str) -> dict[str, str]:
             url = reverse(url_name, args=[study.slug])
             return link | {"url": url, "title": titles[url_name]}
     if "precompute" in text or "ranking" in text:
-        url = reverse("study", args=[study.slug]) + "#rankings"
+        url = reverse("study-rankings", args=[study.slug])
         return link | {"url": url, "title": "Rankings"}
     return link
 

@@ -160,7 +160,7 @@ def _asked(
 
 
 def _closes_slot(row: SlotRow) -> list[str]:
-    free = max(0, row.target - row.n_running - row.n_completed)
+    free = row.free
     says = [
         f"It has {counted(row.n_trials, 'trial')}; free: {number(free)} of "
         f"{counted(row.target, 'place')}."
@@ -181,7 +181,7 @@ def _closes_slot(row: SlotRow) -> list[str]:
 
 
 def _reopens_slot(row: SlotRow) -> list[str]:
-    free = max(0, row.target - row.n_running - row.n_completed)
+    free = row.free
     says = [f"{counted(free, 'place')} with {counted(row.n_trials, 'trial')} can be taken again."]
     if row.closed_subsets:
         subsets = ", ".join(map(str, row.closed_subsets))

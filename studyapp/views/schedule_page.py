@@ -242,8 +242,7 @@ def _slot_note(slot: SlotRow) -> str:
     """What the state alone does not say: several places, and what closed it."""
     notes = []
     if slot.target > 1:
-        taken = slot.n_running + slot.n_completed
-        notes.append(f"{number(taken)} of {counted(slot.target, 'place')} taken")
+        notes.append(f"{number(slot.taken)} of {counted(slot.target, 'place')} taken")
     if slot.closed_at is not None:
         notes.append(f"closed {moment(slot.closed_at)} UTC")
     if slot.closed_subsets:

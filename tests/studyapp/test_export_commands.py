@@ -60,7 +60,7 @@ def test_a_participant_is_deleted_only_after_a_yes(
 ) -> None:
     code = finish(study).participant.code
     export_jobs.ask(study, Wanted())
-    told = "1 participant with 1 runs and 4 trials, and 1 stored export files"
+    told = "1 participant with 1 run and 4 trials, and 1 stored export file"
     assert run(capsys, "delete_participant", study.slug, code) == (
         1,
         "",

@@ -45,7 +45,7 @@ def test_a_file_of_names_becomes_a_table_of_links(
     assert rows(out.read_text()) == [("Ann", "real", "not opened"), ("Bo", "real", "not opened")]
     call_command("personal_links", "s", people(tmp_path, "name\nBo\nCy\n"), pilot=False)
     said = capsys.readouterr()
-    assert said.err == "1 links made; 1 people had one.\n"
+    assert said.err == "1 link made; 1 person had one.\n"
     assert [row[0] for row in rows(said.out)] == ["Ann", "Bo", "Cy"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from studyapp.domain.assignment import Deletion, delete_participant, deletion_of
 from studyapp.domain.queries import study_by_slug
 from studyapp.errors import StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -27,6 +27,7 @@ class Command(StudyCommand):
 
 def _in_numbers(deletion: Deletion) -> str:
     return (
-        f"1 participant with {deletion.n_runs} runs and {deletion.n_trials} trials, and "
-        f"{deletion.n_exports} stored export files"
+        f"1 participant with {counted(deletion.n_runs, 'run')} and "
+        f"{counted(deletion.n_trials, 'trial')}, and "
+        f"{counted(deletion.n_exports, 'stored export file')}"
     )

@@ -5,7 +5,7 @@ from typing import Any
 from studyapp.domain.deleting import delete_study, what_goes
 from studyapp.domain.queries import study_by_slug
 from studyapp.errors import StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -20,11 +20,15 @@ class Command(StudyCommand):
         if not options["yes"]:
             going = what_goes(study)
             raise StudyError(
-                f"this deletes {going.n_claims} claims, {going.n_participants} participants and "
-                f"{going.n_trials} trials for good: say --yes, after an export."
+                f"this deletes {_in_numbers(going, ' and ')} for good: say --yes, after an export."
             )
         going = delete_study(study)
-        self.say(
-            f"study {study.slug} deleted: {going.n_claims} claims, {going.n_participants} "
-            f"participants, {going.n_trials} trials"
-        )
+        self.say(f"study {study.slug} deleted: {_in_numbers(going, ', ')}")
+
+
+def _in_numbers(going: Any, last: str) -> str:
+    """What goes with a study, the last part after ``last``."""
+    return (
+        f"{counted(going.n_claims, 'claim')}, {counted(going.n_participants, 'participant')}{last}"
+        f"{counted(going.n_trials, 'trial')}"
+    )

@@ -17,7 +17,7 @@ from studyapp.domain.demo import demo_researcher, demo_study
 from studyapp.domain.lifecycle import open_study, set_state
 from studyapp.enums import EnrolmentState, RunKind, StudyState
 from studyapp.errors import StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 from studyapp.models import Enrolment, Study
 from studyapp.simulation.play import free_simulated_seats, simulate
 from studyapp.simulation.server import free_port, start_web, stop, wait_until_up
@@ -93,7 +93,7 @@ class Command(StudyCommand):
         study = demo_study(slug, title)
         if not study.is_draft:
             return study
-        self.say(f"{slug}: {study.claims.count()} claims, precomputing in the worker")
+        self.say(f"{slug}: {counted(study.claims.count(), 'claim')}, precomputing in the worker")
         precompute.queue_jobs(study)
         last_said = time.monotonic()
         while not progress.is_settled(study):
@@ -121,7 +121,7 @@ class Command(StudyCommand):
             withdraw(token)
         n_free = free_simulated_seats(example)
         if n_free:
-            self.say(f"{example.slug}: {n_free} simulated participants take part")
+            self.say(f"{example.slug}: simulated participants take part: {n_free}")
             simulate(
                 example,
                 participants=n_free,

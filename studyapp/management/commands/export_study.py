@@ -11,7 +11,7 @@ from studyapp.domain.blinding import hides_results
 from studyapp.domain.export import Shape, export_study
 from studyapp.domain.queries import study_by_slug
 from studyapp.enums import AuditAction, ExportVariant
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -63,7 +63,7 @@ class Command(StudyCommand):
             hash=summary.sha256,
         )
         for name, count in summary.rows.items():
-            self.say(f"{name}: {count} rows")
+            self.say(f"{name}: {counted(count, 'row')}")
         self.say(f"{summary.path}: {summary.n_bytes} bytes")
         self.say(f"sha256 {summary.sha256}")
         if hides_results(study):

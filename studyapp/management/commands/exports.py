@@ -6,7 +6,7 @@ from studyapp.domain import export_files, export_jobs
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.queries import study_by_slug
 from studyapp.enums import JobState
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 from studyapp.models import ExportJob
 
 
@@ -30,6 +30,10 @@ def _line(job: ExportJob) -> str:
         parts.append(job.state + (f": {' '.join(job.error.split())}" if job.error else ""))
         return ", ".join(parts)
     path = export_files.sound_file(job)
-    parts += [f"{sum(job.rows.values())} rows", f"{job.n_bytes} bytes", f"sha256 {job.sha256}"]
+    parts += [
+        counted(sum(job.rows.values()), "row"),
+        f"{job.n_bytes} bytes",
+        f"sha256 {job.sha256}",
+    ]
     parts.append(str(path) if path else "the file is missing or damaged")
     return ", ".join(parts)

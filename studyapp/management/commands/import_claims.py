@@ -8,7 +8,7 @@ from studyapp.domain.importing import import_claims
 from studyapp.domain.queries import study_by_slug
 from studyapp.enums import TrialKind
 from studyapp.errors import StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 def format_of(path: Path) -> str:
@@ -56,6 +56,6 @@ class Command(StudyCommand):
         for reason, count in sorted(report.left_out.items()):
             self.note(f"left out: {count} ({reason})")
         if report.n_repeated:
-            self.say(f"{report.n_repeated} claims were there already and were skipped")
+            self.say(f"there already and skipped: {counted(report.n_repeated, 'claim')}")
         kind = "" if options["role"] == TrialKind.MAIN else f"{options['role']} "
-        self.say(f"{report.n_imported} {kind}claims imported")
+        self.say(f"{counted(report.n_imported, f'{kind}claim')} imported")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from studyapp.domain.import_archive import import_study
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -31,8 +31,9 @@ class Command(StudyCommand):
         for note in made.notes:
             self.note(f"note: {note}")
         what = made.study.get_state_display().lower() if options["with_data"] else "a draft"
-        data = f", {made.n_participants} participants, {made.n_trials} trials"
+        data = f", {counted(made.n_participants, 'participant')}, {counted(made.n_trials, 'trial')}"
         self.say(
-            f"study {made.study.slug}, {what}: {made.n_claims} claims, {made.n_results} rankings "
-            f"and selections, {made.n_slots} slots{data if options['with_data'] else ''}"
+            f"study {made.study.slug}, {what}: {counted(made.n_claims, 'claim')}, "
+            f"{counted(made.n_results, 'ranking or selection', 'rankings and selections')}, "
+            f"{counted(made.n_slots, 'slot')}{data if options['with_data'] else ''}"
         )

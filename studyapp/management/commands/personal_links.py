@@ -16,7 +16,7 @@ from studyapp.domain.link_names import read_csv_names
 from studyapp.domain.queries import study_by_slug
 from studyapp.enums import RunKind
 from studyapp.errors import StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 from studyapp.models import Study
 
 
@@ -51,7 +51,8 @@ class Command(StudyCommand):
         except OSError as error:
             raise StudyError(f"{path}: {error.strerror or error}") from None
         made = make_links(study, read_csv_names(data, path.name, run_kind))
-        self.note(f"{made.n_new} links made; {made.n_known} people had one.")
+        had = counted(made.n_known, "person", "people")
+        self.note(f"{counted(made.n_new, 'link')} made; {had} had one.")
 
     def _write(self, study: Study, path: Path | None) -> None:
         text = "".join(csv_of_links(study, links_of(study).iterator(CHUNK)))

@@ -7,7 +7,7 @@ from django.utils import timezone
 from studyapp.domain.prolific_calls import fill_outbox, run_due
 from studyapp.domain.prolific_sync import sync
 from studyapp.domain.queries import study_by_slug
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -20,8 +20,8 @@ class Command(StudyCommand):
         study = study_by_slug(options["slug"])
         synced = sync(study)
         self.say(
-            f"{synced.n_listed} submissions read, {synced.n_unmatched} without a run here; "
-            f"{synced.n_ended} runs ended"
+            f"{counted(synced.n_listed, 'submission')} read, {synced.n_unmatched} without a run "
+            f"here; {counted(synced.n_ended, 'run')} ended"
         )
         n_new = fill_outbox(study, timezone.now())
-        self.say(f"{n_new} calls written down, {run_due(study)} done")
+        self.say(f"{counted(n_new, 'call')} written down, {run_due(study)} done")

@@ -4,7 +4,7 @@ from typing import Any
 
 from studyapp.domain.draft_claims import remove_claims
 from studyapp.domain.queries import study_by_slug
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -15,4 +15,7 @@ class Command(StudyCommand):
 
     def run(self, **options: Any) -> None:
         removal = remove_claims(study_by_slug(options["slug"]))
-        self.say(f"{removal.n_claims} claims and {removal.n_evidence} stored rankings deleted")
+        self.say(
+            f"{counted(removal.n_claims, 'claim')} and "
+            f"{counted(removal.n_evidence, 'stored ranking')} deleted"
+        )

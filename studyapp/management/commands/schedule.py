@@ -8,7 +8,7 @@ from studyapp.domain.queries import study_by_slug
 from studyapp.domain.schedule import add_cycles, lay_out
 from studyapp.enums import RunKind
 from studyapp.errors import NotReady, StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 
 
 class Command(StudyCommand):
@@ -23,7 +23,7 @@ class Command(StudyCommand):
             "--add-cycles",
             type=int,
             metavar="N",
-            help="N further cycles with the subsets and the seed that the schedule has",
+            help="N further cycles (replications) with the subsets and seed of the schedule",
         )
 
     def run(self, **options: Any) -> None:
@@ -48,7 +48,8 @@ class Command(StudyCommand):
         balance = balance_of(study)
         names = list(balance.first_condition)
         self.say(
-            f"{study.slug}: {balance.n_slots} slots, {balance.n_trials} trials, seed {study.seed}, "
+            f"{study.slug}: {counted(balance.n_slots, 'slot')}, "
+            f"{counted(balance.n_trials, 'trial')}, seed {study.seed}, "
             f"{study.get_order_policy_display().lower()}"
         )
         sizes = ", ".join(f"{number}: {size}" for number, size in balance.subset_sizes.items())
@@ -66,10 +67,12 @@ class Command(StudyCommand):
                 f"{row['first_condition']:<15}  {cells}{'  closed' if row['closed'] else ''}"
             )
         for (replication, name), once in sorted(balance.claims_once.items()):
-            self.say(f"replication {replication}, {name}: {once} claims seen exactly once")
+            self.say(
+                f"replication {replication}, {name}: {counted(once, 'claim')} seen exactly once"
+            )
         for name in names:
             self.say(
-                f"{name}: first in {balance.first_condition[name]} slots, "
+                f"{name}: first in {counted(balance.first_condition[name], 'slot')}, "
                 f"mean position {balance.mean_position.get(name, 0):.2f}"
             )
         if not study.is_draft:
@@ -85,7 +88,8 @@ class Command(StudyCommand):
             if kind != RunKind.REAL and not places.taken + places.extra:
                 continue
             self.say(
-                f"{kind.label.lower()} runs: {places.taken} of {places.planned} places taken, "
+                f"{kind.label.lower()} runs: {places.taken} of "
+                f"{counted(places.planned, 'place')} taken, "
                 f"{places.free} free, {places.closed} closed, {places.extra} taken beyond the plan"
             )
 

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from studyapp.domain.queries import study_by_slug
 from studyapp.errors import StudyError
-from studyapp.management.base import StudyCommand
+from studyapp.management.base import StudyCommand, counted
 from studyapp.models import PlannedTrial
 from studyapp.simulation.play import simulate
 from studyapp.simulation.readers import POLICIES
@@ -49,4 +49,7 @@ class Command(StudyCommand):
                 base_url=base_url,
                 on_trial=bar.update,
             )
-        self.say(f"{options['participants']} simulated participants played {n_trials} trials")
+        self.say(
+            f"{counted(options['participants'], 'simulated participant')} played "
+            f"{counted(n_trials, 'trial')}"
+        )

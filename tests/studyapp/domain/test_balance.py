@@ -74,7 +74,7 @@ def test_a_subset_under_two_conditions_in_one_slot_is_told() -> None:
     study.claims.filter(subset=subsets[1]).update(subset=subsets[0])
     balance = balance_of(study)
     assert balance.n_repeating == 1
-    assert balance.problems == ["1 slots show the same claims under two conditions"]
+    assert balance.problems == ["slots that show the same claims under two conditions: 1"]
 
 
 def test_closed_slots_and_subsets_are_marked_and_leave_the_balance_as_it_is() -> None:

@@ -176,7 +176,7 @@ def test_claims_are_imported_for_the_trials_they_are_named_for(tmp_path: Path, c
     meta = {"explanation": "Sentence 1 says so.", "interface": "all_at_once"}
     path = exported.claims_file(tmp_path, [{"id": "p1", "claim": "Practice.", "meta": meta}])
     call_command("import_claims", "named", path, role="practice")
-    assert "1 practice claims imported" in capsys.readouterr().out
+    assert "1 practice claim imported" in capsys.readouterr().out
     assert list(Claim.objects.values_list("claim_id", "role", "meta")) == [("p1", "practice", meta)]
     again = importing.import_claims(study, path, role=TrialKind.PRACTICE)
     assert (again.n_imported, again.n_repeated) == (0, 1)

@@ -197,6 +197,11 @@ def test_a_draft_makes_links_and_a_closed_study_none(client: Client) -> None:
     draft = factories.draft_study("bridges", owner=researcher())
     assert make(client, "Ann").status_code == 302
     assert "It works once the study is open." in words(client.get(url("study-recruiting")))
+    assert "Pilot links work from the opening on" in words(client.get(url("study-recruiting")))
+    made = words(client.post(url("pilot-link")))
+    assert "It works from the opening on; until then it says that the study is not open." in made
+    Study.objects.filter(pk=draft.pk).update(state=StudyState.OPEN, opened_at="2026-01-01T00:00Z")
+    assert "from the opening on" not in words(client.get(url("study-recruiting")))
     Study.objects.filter(pk=draft.pk).update(state=StudyState.CLOSED, opened_at="2026-01-01T00:00Z")
     assert make(client, "Bo").status_code == 422
     assert client.post(url("pilot-link")).status_code == 409

@@ -208,7 +208,7 @@ def test_a_retry_brings_the_opening_card_up_to_date_at_once(client: Client, draf
     assert "Retry the 1 that failed" in card(client, draft)
     response = client.post(address(draft, "study-precompute"), headers=HTMX)
     html = response.content.decode()
-    assert "3 of 3 claims have no ranking yet" in html
+    assert "claims have no ranking yet; they are being prepared" in html
     assert "1 of 3 claims failed" not in html
 
 

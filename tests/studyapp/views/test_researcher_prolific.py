@@ -244,7 +244,7 @@ def test_the_command_sets_up_tests_and_reads(server: ProlificServer, capsys: Any
     assert f"webhook: http://127.0.0.1:8000/hooks/prolific/{study.code}/\nnot read\n" in out
     call_command("prolific_sync", study.slug)
     assert capsys.readouterr().out == (
-        "1 submissions read, 0 without a run here; 1 runs ended\n0 calls written down, 0 done\n"
+        "1 submission read, 0 without a run here; 1 run ended\n0 calls written down, 0 done\n"
     )
 
 
