@@ -264,7 +264,7 @@ def test_a_whole_sitting_is_german_and_stores_english_keys(client: Client) -> No
     pages.append(client.get(run))
     assert (
         "Zuerst kommt 1 Aussage zur Übung, die nicht zählt. Dann folgen 4 Aufgaben. Dazwischen "
-        "gibt es Pausen. Am Ende folgen einige Fragen."
+        "gibt es Pausen. Am Ende folgt eine Frage."
     ) in words_of(pages[-1])
     pages.append(client.get(run + "help"))
     pages.append(client.post(run + "begin", follow=True))
