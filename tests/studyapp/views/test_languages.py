@@ -285,7 +285,7 @@ def test_a_whole_sitting_is_german_and_stores_english_keys(client: Client) -> No
             assert "2 von 4 erledigt" in words_of(pages[-1])
             pages.append(client.post(run + "begin", follow=True))
     assert seen == {"break"}
-    assert "Noch einige Fragen" in words_of(pages[-1])
+    assert "Noch eine Frage" in words_of(pages[-1])
     pages.append(client.get(run + "withdraw"))
     assert "Ihre Antworten zu 4 Aufgaben, Ihre Antworten in der Übung," in words_of(pages[-1])
     pages.append(client.post(run + "questionnaire", {"q-age": "7"}))
