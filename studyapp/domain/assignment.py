@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
@@ -28,7 +29,7 @@ from studyapp.domain.recruiting import (
     recruits_by_id,
     standing_run,
 )
-from studyapp.domain.seats import Seat, take_seat
+from studyapp.domain.seats import take_seat
 from studyapp.domain.traces import forget_deleted_text
 from studyapp.domain.version_rows import setting_of
 from studyapp.enums import AuditAction, EnrolmentState, JobState, RefusedIdKind, RunKind
@@ -70,30 +71,22 @@ def join(study_code: str, form: JoinForm) -> Enrolment:
             raise BadLink(_("The run that began here was withdrawn. Open the study's link again."))
         if form.invitation and _is_used(form.invitation):
             raise BadLink(_("This invitation was used before. Ask for a new link."))
-        _refuse_unless_open(study)
-        _refuse_old_consent(study, form)
-        now = timezone.now()
-        seat = take_seat(study, form.run_kind, now)
-        return _enrol(study, form, Participant.objects.create(study=study), seat, now)
+        return _enrol(study, form, lambda: Participant.objects.create(study=study))
 
 
 def _join_by_id(study: Study, form: JoinForm, recruited: Recruited) -> Enrolment:
     """The run of a recruiter id, or a new one. The caller holds the lock of the study."""
-    now = timezone.now()
-    known = known_id(study, recruited, now)
+    known = known_id(study, recruited, timezone.now())
     standing = standing_run(study, known)
     if standing is not None:
         return standing
-    _refuse_unless_open(study)
-    _refuse_old_consent(study, form)
     met = claims_met(known.participant_id) if known.participant_id else set()
     try:
-        seat = take_seat(study, form.run_kind, now, avoid=met)
+        return _enrol(study, form, lambda: give_person(known, recruited, study), avoid=met)
     except NoFreeSlot:
         if known.participant_id is None:
             raise
         raise NothingLeft(known.participant.enrolments.latest("pk").token) from None
-    return _enrol(study, form, give_person(known, recruited, study), seat, now)
 
 
 def _join_by_link(study: Study, form: JoinForm, token: str) -> Enrolment:
@@ -101,11 +94,8 @@ def _join_by_link(study: Study, form: JoinForm, token: str) -> Enrolment:
     link = usable_link(study, token)
     if link.participant is not None:
         return link.participant.enrolments.latest("pk")
-    _refuse_unless_open(study)
-    now = timezone.now()
     form = replace(form, run_kind=link.run_kind)
-    seat = take_seat(study, link.run_kind, now)
-    return _enrol(study, form, give_link_person(link), seat, now)
+    return _enrol(study, form, lambda: give_link_person(link))
 
 
 def _refuse_strangers(study: Study, form: JoinForm) -> None:
@@ -134,10 +124,23 @@ def _refuse_old_consent(study: Study, form: JoinForm) -> None:
 
 
 def _enrol(
-    study: Study, form: JoinForm, participant: Participant, seat: Seat, now: datetime
+    study: Study,
+    form: JoinForm,
+    person: Callable[[], Participant],
+    *,
+    avoid: Set[int] = frozenset(),
 ) -> Enrolment:
+    """A new run in the next free slot: the one way in, whoever comes and however.
+
+    ``person`` makes or finds the participant, once nothing speaks against the run. Raises NotOpen,
+    ConsentChanged, NoFreeSlot.
+    """
+    _refuse_unless_open(study)
+    _refuse_old_consent(study, form)
+    now = timezone.now()
+    seat = take_seat(study, form.run_kind, now, avoid=avoid)
     return Enrolment.objects.create(
-        participant=participant,
+        participant=person(),
         slot_id=seat.slot_id,
         seat=seat.number,
         run_kind=form.run_kind,

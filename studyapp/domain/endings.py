@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from studyapp.domain.mturk import ASSIGNMENT, SUBMIT_TO, submit_address
-from studyapp.domain.recruiting import is_mturk, others_of
-from studyapp.domain.return_addresses import asked_parameters, asks_for_code, filled_address
+from studyapp.domain.recruiting import is_mturk, others_of, recruits_by_id
+from studyapp.domain.return_addresses import (
+    asked_parameters,
+    asks_for_code,
+    filled_address,
+    is_recruiting_host,
+    return_host,
+)
 from studyapp.enums import EnrolmentState, RecruitingSource, TrialKind
 from studyapp.models import Claim, Enrolment, Study
 
@@ -47,9 +54,11 @@ def return_setting(study: Study, state: str = EnrolmentState.COMPLETED) -> str:
 
     Early ends use that of finished runs only where their own code tells the two apart.
     """
-    finished = study.sitting_setting("return_url") or RETURN_DEFAULTS.get(
-        study.recruiting_setting("source"), ""
-    )
+    return _setting(study, state, RETURN_DEFAULTS.get(study.recruiting_setting("source"), ""))
+
+
+def _setting(study: Study, state: str, default: str) -> str:
+    finished = study.sitting_setting("return_url") or default
     if state not in _EARLY:
         return str(finished)
     own = study.sitting_setting(_EARLY[EnrolmentState(state)][1])
@@ -64,25 +73,36 @@ def code_for(study: Study, state: str) -> str:
 
 
 def way_back_of(run: Enrolment) -> WayBack:
-    """What the last page of a run offers: at most one query beside the study's settings."""
+    """What the last page of a run offers: at most one query beside the study's settings.
+
+    Where links carry ids, whoever came without one was not sent by the recruiting site and is not
+    sent to it.
+    """
     if run.state not in WITH_A_WAY_BACK:
         return WayBack()
     study = run.slot.study
     code = code_for(study, run.state)
-    if is_mturk(study):
-        return _sent_back(run, code)
-    address = return_setting(study, run.state)
+    given = others_of(run.participant_id) if recruits_by_id(study) else {}
+    is_guest = recruits_by_id(study) and not given
+    if is_mturk(study) and not is_guest:
+        return _sent_back(given, code)
+    address = _address_of_guests(study, run.state) if is_guest else return_setting(study, run.state)
     if not address or (asks_for_code(address) and not code):
         return WayBack(code)
     id_parameter = study.recruiting_setting("id_parameter")
-    is_personal = bool(asked_parameters(address, id_parameter))
-    given = others_of(run.participant_id) if is_personal else {}
     return WayBack(code, return_to=filled_address(address, code, given, id_parameter))
 
 
-def _sent_back(run: Enrolment, code: str) -> WayBack:
+def _address_of_guests(study: Study, state: str) -> str:
+    """The study's own address for those whom no site sent, unless it is one of such a site."""
+    own = _setting(study, state, "")
+    return "" if is_recruiting_host(return_host(own)) else own
+
+
+def _sent_back(given: Mapping[str, str], code: str) -> WayBack:
     """The form of Mechanical Turk; none without a code, which would pay as if all were done."""
-    given = others_of(run.participant_id) if code else {}
+    if not code:
+        return WayBack()
     submit_to = submit_address(given.get(SUBMIT_TO, ""))
     assignment = given.get(ASSIGNMENT, "")
     if not submit_to or not assignment:

@@ -1,6 +1,7 @@
-"""Who is to be paid: recruiter ids with how their runs ended, apart from everything they answered.
+"""Who is to be paid: recruiter ids, and names of personal links, with how their runs ended, apart
+from everything they answered.
 
-There is no pseudonym in it: the file leads from no id to any answer.
+There is no pseudonym in it: the file leads from no id and no name to any answer.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from studyapp.domain import audit
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.held_slots import finished_main_trials
+from studyapp.domain.recruiting import recruits_by_id
 from studyapp.enums import AuditAction, EnrolmentState
 from studyapp.models import Enrolment, Study
 
 #: A run saw the code where it was finished, also if it was rejected afterwards.
 COLUMNS = (
     "recruiter_id",
+    "link_name",
     "state",
     "completion_code_issued",
     "trials_done",
@@ -30,6 +34,7 @@ COLUMNS = (
 
 _FIELDS = (
     "participant__recruiter_id__value",
+    "participant__personal_link__name",
     "state",
     "n_done",
     "slot__n_trials",
@@ -41,9 +46,10 @@ _FIELDS = (
 
 
 def payment_rows(study: Study) -> list[tuple[Any, ...]]:
-    """A row for each run that a recruiter's id led to, in the order of the ids: see COLUMNS.
+    """A row for each run that an id or a personal link led to: see COLUMNS.
 
-    That the ids were read is logged in the same transaction. Times are ISO 8601 in UTC.
+    The ids come first, in their order, then the names in theirs; each row has one of the two. That
+    they were read is logged in the same transaction. Times are ISO 8601 in UTC.
     """
     with transaction.atomic():
         rows = list(_rows(study))
@@ -51,15 +57,28 @@ def payment_rows(study: Study) -> list[tuple[Any, ...]]:
     return rows
 
 
+def has_payments(study: Study) -> bool:
+    """Whether people may be paid by an id or a name: at most one query."""
+    return recruits_by_id(study) or study.personal_links.exists()
+
+
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
-    runs = (
-        Enrolment.objects.filter(slot__study=study, participant__recruiter_id__study=study)
-        .annotate(n_done=finished_main_trials())
-        .order_by("participant__recruiter_id__value", "pk")
+    is_named = Q(participant__recruiter_id__study=study) | Q(
+        participant__personal_link__study=study
     )
-    for value, state, n_done, n_trials, ended_from, *times in runs.values_list(*_FIELDS):
+    runs = (
+        Enrolment.objects.filter(is_named, slot__study=study)
+        .annotate(n_done=finished_main_trials())
+        .order_by(
+            F("participant__recruiter_id__value").asc(nulls_last=True),
+            "participant__personal_link__name",
+            "pk",
+        )
+    )
+    for value, name, state, n_done, n_trials, ended_from, *times in runs.values_list(*_FIELDS):
         yield (
             value,
+            name,
             state,
             "yes" if EnrolmentState.COMPLETED in (state, ended_from) else "no",
             n_done,

@@ -13,16 +13,17 @@ ID_PLACE = "{id}"
 #: The same, or a parameter of the recruiter's link by its name: ``{id:survey_code}``.
 _PLACE = re.compile(r"\{code\}|\{id(?::([A-Za-z0-9_]{1,40}))?\}")
 
-#: Where participants are usually sent back to.
-KNOWN_HOSTS = (
+#: Sites that bring participants, and want back those that they brought and nobody else.
+RECRUITING_HOSTS = (
     "prolific.com",
     "prolific.co",
     "mturk.com",
     "sona-systems.com",
     "sona-systems.net",
     "cloudresearch.com",
-    "qualtrics.com",
 )
+#: Where participants are usually sent back to.
+KNOWN_HOSTS = (*RECRUITING_HOSTS, "qualtrics.com")
 
 
 def is_return_address(value: Any) -> bool:
@@ -83,4 +84,13 @@ def return_host(address: str) -> str:
 
 def is_known_host(host: str) -> bool:
     """Whether ``host`` belongs to a recruiting site that we know; others may be mistyped."""
-    return any(host == known or host.endswith(f".{known}") for known in KNOWN_HOSTS)
+    return _is_among(host, KNOWN_HOSTS)
+
+
+def is_recruiting_host(host: str) -> bool:
+    """Whether ``host`` belongs to a site that sends people of its own to a study."""
+    return _is_among(host, RECRUITING_HOSTS)
+
+
+def _is_among(host: str, hosts: tuple[str, ...]) -> bool:
+    return any(host == known or host.endswith(f".{known}") for known in hosts)

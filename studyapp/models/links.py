@@ -15,7 +15,8 @@ MAX_NAME = 200
 
 
 class PersonalLink(models.Model):
-    """A link for one person, which leads to one participant. In no export.
+    """A link for one person, which leads to one participant. In no export of the study; the name
+    is on the pages of links and in payments.csv alone.
 
     When its person withdraws, the name and the token are gone; a hash of the token stays, so that
     the link starts no new run and can say why.

@@ -52,8 +52,14 @@ def outline(enrolment: Enrolment) -> list[str]:
     sentences.append(trials % {"n": plan.n_trials})
     if 0 < plan.break_every < plan.n_main:
         sentences.append(_("There are breaks in between."))
-    if study.sitting_setting("questionnaire"):
-        sentences.append(_("A few questions follow at the end."))
+    if questions := study.sitting_setting("questionnaire"):
+        sentences.append(
+            ngettext(
+                "One question follows at the end.",
+                "A few questions follow at the end.",
+                len(questions),
+            )
+        )
     if link_leads_back(enrolment):
         way_back = _(
             "You can stop after any trial: the link you were given brings you back to where you "
@@ -217,6 +223,7 @@ def questionnaire_region(
     context = run_values(enrolment) | {
         "fields": fields,
         "faulty": [field for field in fields if field.fault],
+        "n_questions": len(fields),
         "n_trials": plan_of(enrolment.slot).n_trials,
         "max_answer": MAX_ANSWER,
         "notice": NOTICES.get(notice, ""),

@@ -15,6 +15,7 @@ from studyapp.domain.markdown import as_html
 from studyapp.domain.personal_links import takes_personal_links_only
 from studyapp.domain.queries import shown_sentences
 from studyapp.domain.recruiting import recruits_by_id
+from studyapp.domain.run_ends import RELEASED
 from studyapp.domain.sitting import Stage, place_of, stage_of
 from studyapp.domain.trials import open_trial_of
 from studyapp.enums import EnrolmentState, StudyState, TrialKind
@@ -62,6 +63,16 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
         return finished_region(enrolment, stays=notice == STAY)
     if enrolment.state in EARLY_ENDS:
         return ended_early_region(enrolment, stays=notice == STAY)
+    if was_released(enrolment) and enrolment.started_at is not None:
+        return message_region(
+            _("Your part in this study has ended"),
+            _(
+                "The researchers have given your place to somebody else. The answers you gave "
+                "before are stored."
+            ),
+            _("If this is a mistake, tell the researchers."),
+            **run_values(enrolment),
+        )
     if enrolment.state == EnrolmentState.TIMED_OUT and enrolment.started_at is not None:
         return message_region(
             _("Your place in this study has expired"),
@@ -74,10 +85,11 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
         )
     if enrolment.state == EnrolmentState.RETURNED:
         return message_region(
-            _("You have returned this study"),
+            _("Your part in this study has ended"),
+            # By the person, by their recruiting site or by the researchers: true of all of them.
             _(
-                "Where you found this study it was given back, so your place was given to somebody "
-                "else. The answers you gave before are stored."
+                "This study was returned, so your place was given to somebody else. The answers "
+                "you gave before are stored."
             ),
             _("If this is a mistake, tell the researchers."),
             **run_values(enrolment),
@@ -123,6 +135,11 @@ def run_region(enrolment: Enrolment, notice: str = "") -> Region:
     if stage == Stage.BREAK:
         return break_region(enrolment, notice)
     return _ready(enrolment, notice)
+
+
+def was_released(enrolment: Enrolment) -> bool:
+    """Whether the researchers took the place back; nothing had expired."""
+    return enrolment.state == EnrolmentState.TIMED_OUT and enrolment.end_reason == RELEASED
 
 
 def trial_region(
@@ -244,6 +261,7 @@ def _ready(enrolment: Enrolment, notice: str) -> Region:
         "outline": outline(enrolment),
         "has_started": enrolment.started_at is not None,
         "has_expired": enrolment.state not in RUNNING,
+        "was_released": was_released(enrolment),
         "notice": NOTICES.get(notice, ""),
     }
     return Region("participant/_ready.html", context)

@@ -26,7 +26,7 @@ NOTICES = {
         "More sentences were shown in another tab, so nothing was decided yet. "
         "They are all here now: please decide again."
     ),
-    "moved": _("Your first place had expired, so you were given another one."),
+    "moved": _("Your first place went to somebody else, so you were given another one."),
 }
 
 

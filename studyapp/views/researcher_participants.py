@@ -14,9 +14,8 @@ from django.views.decorators.http import require_GET, require_safe
 from studyapp.access import researcher_only
 from studyapp.domain.export_times import utc_text
 from studyapp.domain.held_slots import finished_main_trials
-from studyapp.domain.payments import COLUMNS, payment_rows
+from studyapp.domain.payments import COLUMNS, has_payments, payment_rows
 from studyapp.domain.queries import RunCounts, run_counts_of
-from studyapp.domain.recruiting import recruits_by_id
 from studyapp.domain.run_list import Progress, chosen, listed, progress_of
 from studyapp.enums import EnrolmentState, Role, RunKind
 from studyapp.models import Enrolment, Study
@@ -70,7 +69,7 @@ def study_participants(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @researcher_only(read=Role.EDITOR)
 def study_payments(request: HttpRequest, slug: str) -> HttpResponse:
-    """Recruiter ids with how their runs ended; the download is logged."""
+    """Recruiter ids and names of links with how their runs ended; the download is logged."""
     study = request.study
     return csv_download(f"{study.slug}-payments.csv", COLUMNS, payment_rows(study))
 
@@ -96,7 +95,7 @@ def _list_context(study: Study, wanted: RunFilter, runs: Any) -> dict[str, Any]:
         "kinds": _choices(RunKind, wanted.filters["kind"]),
         "withdrawn": _withdrawn(counts, wanted.filters),
         "csv": "?" + wanted.query(page="", format="csv"),
-        "has_ids": recruits_by_id(study),
+        "has_payments": has_payments(study),
     }
 
 

@@ -264,7 +264,7 @@ def test_a_whole_sitting_is_german_and_stores_english_keys(client: Client) -> No
     pages.append(client.get(run))
     assert (
         "Zuerst kommt 1 Aussage zur Übung, die nicht zählt. Dann folgen 4 Aufgaben. Dazwischen "
-        "gibt es Pausen. Am Ende folgen einige Fragen."
+        "gibt es Pausen. Am Ende folgt eine Frage."
     ) in words_of(pages[-1])
     pages.append(client.get(run + "help"))
     pages.append(client.post(run + "begin", follow=True))
@@ -285,7 +285,7 @@ def test_a_whole_sitting_is_german_and_stores_english_keys(client: Client) -> No
             assert "2 von 4 erledigt" in words_of(pages[-1])
             pages.append(client.post(run + "begin", follow=True))
     assert seen == {"break"}
-    assert "Noch einige Fragen" in words_of(pages[-1])
+    assert "Noch eine Frage" in words_of(pages[-1])
     pages.append(client.get(run + "withdraw"))
     assert "Ihre Antworten zu 4 Aufgaben, Ihre Antworten in der Übung," in words_of(pages[-1])
     pages.append(client.post(run + "questionnaire", {"q-age": "7"}))

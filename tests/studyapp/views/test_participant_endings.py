@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -12,6 +14,7 @@ from studyapp.enums import EnrolmentState, StudyState
 from studyapp.models import Enrolment, Study, Trial
 from tests import factories
 from tests.studyapp.views.pages import HTMX, counts, decide, form_ending, join, run_url, trial_url
+from tests.studyapp.views.test_languages import words_of
 
 
 def test_withdrawing_says_what_it_deletes_deletes_it_and_says_so_afterwards(
@@ -106,6 +109,55 @@ def test_a_place_that_went_to_somebody_else_before_the_first_trial_is_replaced(
     others[0].refresh_from_db()
     assert late.slot_id == others[0].slot_id
     assert others[0].state == EnrolmentState.TIMED_OUT
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("lang", "command", "says"),
+    [
+        ("en", "release_run", "The researchers have given your place to somebody else."),
+        ("en", "return_run", "This study was returned, so your place was given to somebody else."),
+        ("de", "release_run", "Die Forschenden haben Ihren Platz an jemand anderen vergeben."),
+        ("de", "return_run", "Diese Studie wurde zurückgegeben; deshalb hat jemand anders"),
+    ],
+)
+def test_whose_place_was_taken_back_reads_what_is_true(
+    client: Client, lang: str, command: str, says: str
+) -> None:
+    """A released run was told that nothing had happened for too long."""
+    study = factories.open_study(lang=lang)
+    enrolment, _ = factories.started(study)
+    call_command(command, study.slug, enrolment.participant.code)
+    page = words_of(client.get(run_url(enrolment)))
+    assert says in page
+    untrue = ("expired", "verfallen", "Nothing happened", "ist nichts geschehen", "You have ret")
+    assert not any(words in page for words in untrue)
+    headings = {
+        "en": "Your part in this study has ended",
+        "de": "Ihre Teilnahme an dieser Studie ist beendet",
+    }
+    assert headings[lang] in page
+    call_command("restore_run", study.slug, enrolment.participant.code)
+    assert says not in words_of(client.get(run_url(enrolment)))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lang", ["en", "de"])
+def test_a_place_released_before_the_first_trial_has_not_expired(client: Client, lang: str) -> None:
+    study = factories.open_study(lang=lang)
+    enrolment = factories.joined(study)
+    call_command("release_run", study.slug, enrolment.participant.code)
+    page = words_of(client.get(run_url(enrolment)))
+    says = {
+        "en": "given your place to somebody else. If another one is free",
+        "de": "an jemand anderen vergeben. Ist ein anderer frei",
+    }
+    assert says[lang] in page
+    client.post(run_url(enrolment) + "begin")
+    moved = words_of(client.get(run_url(enrolment) + "?notice=moved"))
+    assert {"en": "Trial 1 of 4", "de": "Aufgabe 1 von 4"}[lang] in moved
+    assert {"en": "went to somebody else", "de": "ging an jemand anderen"}[lang] in moved
+    assert not any(words in page + moved for words in ("expired", "verfallen"))
 
 
 def test_a_run_that_expired_in_the_middle_says_so_and_takes_no_more(

@@ -77,6 +77,26 @@ def at_questionnaire(**fields: Any) -> Enrolment:
     return enrolment
 
 
+@pytest.mark.parametrize(
+    ("lang", "n", "before", "at_end"),
+    [
+        ("en", 1, "One question follows at the end.", "One last question"),
+        ("en", 1, "One question follows at the end.", "Answer this question, and you"),
+        ("en", 2, "A few questions follow at the end.", "A few last questions"),
+        ("de", 1, "Am Ende folgt eine Frage.", "Noch eine Frage"),
+        ("de", 1, "Am Ende folgt eine Frage.", "Wenn Sie diese Frage beantwortet haben"),
+        ("de", 2, "Am Ende folgen einige Fragen.", "Noch einige Fragen"),
+    ],
+)
+def test_one_question_is_announced_as_one(
+    client: Client, lang: str, n: int, before: str, at_end: str
+) -> None:
+    sitting = {"questionnaire": QUESTIONS[:n]}
+    study = factories.sitting_study(sitting=sitting, lang=lang)
+    assert before in words_of(client.get(join(client, study).headers["Location"]))
+    assert at_end in words_of(client.get(run_url(at_questionnaire(sitting=sitting, lang=lang))))
+
+
 # ---- a whole sitting -----------------------------------------------------------------------------
 
 

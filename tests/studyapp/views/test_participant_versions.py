@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
 
 from studyapp.domain.assignment import consent_version
+from studyapp.domain.join_forms import invite
+from studyapp.domain.link_lists import make_links
+from studyapp.domain.link_names import NewLink
 from studyapp.domain.versions import publish
 from studyapp.enums import EnrolmentState, Interface, RunKind
 from studyapp.errors import StudyError
-from studyapp.models import Enrolment, Participant, Study, StudyVersion, Trial
+from studyapp.models import (
+    Enrolment,
+    Participant,
+    PersonalLink,
+    RecruiterId,
+    Study,
+    StudyVersion,
+    Trial,
+)
 from tests import factories
 from tests.studyapp.views import test_recruiting
 from tests.studyapp.views.pages import (
@@ -199,6 +212,72 @@ def test_whoever_comes_by_an_id_agrees_to_the_new_text_as_the_same_person() -> N
     assert sent(client, study, field_of(answer, "form")).status_code == 303
     person = Participant.objects.get()
     assert person.recruiter_id.value == test_recruiting.PID
+
+
+def _by_plain_link() -> tuple[Study, str]:
+    study = factories.open_study()
+    return study, welcome_url(study)
+
+
+def _by_id() -> tuple[Study, str]:
+    study = test_recruiting.recruiting_study()
+    return study, test_recruiting.link(study)
+
+
+def _by_personal_link(kind: str = RunKind.REAL, **options: Any) -> tuple[Study, str]:
+    study = factories.open_study(**options)
+    make_links(study, [NewLink(2, "Ann Lee", kind)])
+    return study, f"{welcome_url(study)}?link={PersonalLink.objects.get().token}"
+
+
+def _by_pilot_link() -> tuple[Study, str]:
+    study = factories.open_study()
+    return study, f"{welcome_url(study)}?run={invite(study, RunKind.PILOT)}"
+
+
+def _from_mturk() -> tuple[Study, str]:
+    study = factories.open_study(recruiting={"source": "mturk"})
+    sent_along = {
+        "workerId": "A1",
+        "assignmentId": "3A",
+        "hitId": "3H",
+        "turkSubmitTo": "https://www.mturk.com",
+    }
+    return study, f"{welcome_url(study)}?{urlencode(sent_along)}"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        _by_plain_link,
+        _by_id,
+        _by_personal_link,
+        lambda: _by_personal_link(RunKind.PILOT),
+        lambda: _by_personal_link(recruiting={"personal_links": "only"}),
+        _by_pilot_link,
+        _from_mturk,
+    ],
+    ids=["plain", "id", "personal link", "personal pilot link", "links only", "pilot", "mturk"],
+)
+def test_no_way_of_joining_records_a_consent_that_nobody_gave(
+    client: Client, way: Callable[[], tuple[Study, str]]
+) -> None:
+    """Personal links let a form of the old consent text join under the new one."""
+    study, link = way()
+    form = field_of(client.get(link), "form")
+    publish(study, {"texts": {"consent": "We now also film you."}}, "Another ethics vote.")
+    before = counts()
+    people = [list(table.objects.values()) for table in (PersonalLink, RecruiterId)]
+    answer = sent(client, study, form)
+    assert answer.status_code == 409
+    assert "We now also film you." in answer.content.decode()
+    assert "run-" not in str(answer.cookies)
+    assert counts() == before
+    assert people == [list(table.objects.values()) for table in (PersonalLink, RecruiterId)]
+    assert sent(client, study, field_of(answer, "form")).status_code == 303
+    enrolment = Enrolment.objects.get()
+    study.refresh_from_db()
+    assert (enrolment.version, enrolment.consent_version) == (2, consent_version(study))
 
 
 # ---- load ----------------------------------------------------------------------------------------

@@ -15,10 +15,19 @@ from django.utils import timezone
 from studyapp.domain import changing, run_ends
 from studyapp.domain.access import add_member
 from studyapp.domain.assignment import withdraw
+from studyapp.domain.link_lists import make_links
+from studyapp.domain.link_names import NewLink
 from studyapp.domain.questionnaire import submit_questionnaire
 from studyapp.domain.trials import record_decision, record_visibility, start_next_trial
 from studyapp.enums import AuditAction, EnrolmentState, Role, RunKind
-from studyapp.models import AuditEntry, Enrolment, Participant, RecruiterId, Study
+from studyapp.models import (
+    AuditEntry,
+    Enrolment,
+    Participant,
+    PersonalLink,
+    RecruiterId,
+    Study,
+)
 from studyapp.spreadsheets import safe_cell
 from tests import factories
 from tests.studyapp.views.console import (
@@ -250,13 +259,56 @@ def test_payments_hold_ids_and_no_pseudonym_and_are_logged(
         ["w2", "active", "no", "2", "4"],
         ["w3", "rejected", "yes", "4", "4"],
     ]
-    assert list(rows[0]) == [*told, "consented_at", "started_at", "ended_at"]
+    times = ["consented_at", "started_at", "ended_at"]
+    assert list(rows[0]) == [told[0], "link_name", *told[1:], *times]
+    assert {row["link_name"] for row in rows} == {""}
     text = response.content.decode()
     assert not any(person.code in text for person in Participant.objects.all())
     assert response.headers["Cache-Control"] == "no-store"
     entry = AuditEntry.objects.latest("pk")
     assert entry.who == "ann"
     assert (entry.action, entry.details) == (AuditAction.PAYMENTS_EXPORTED, {})
+
+
+def named(study: Study, run: Enrolment, name: str) -> None:
+    """Let a run be one of a personal link."""
+    make_links(study, [NewLink(2, name, run.run_kind)])
+    PersonalLink.objects.filter(name=name).update(participant=run.participant)
+
+
+def test_payments_hold_people_of_personal_links_by_name_and_nothing_else_does(
+    client: Client, study: Study, people: dict[str, Enrolment]
+) -> None:
+    """Whoever came by a link of their own was left out of payments.csv."""
+    recruited(study, people["returned"], "w1")
+    named(study, people["done"], "Ann Lee")
+    named(study, people["active"], "=Bo")
+    named(study, people["pilot"], "Cy")
+    named(study, withdrawn := factories.joined(study), "Dee")
+    withdraw(withdrawn.token)
+    make_links(study, [NewLink(2, "Eve", RunKind.REAL)])
+    elsewhere = factories.open_study()
+    named(elsewhere, finished(elsewhere), "Fay")
+    response = client.get(url("study-payments", study))
+    told = ["recruiter_id", "link_name", "state", "completion_code_issued", "trials_done"]
+    assert [[row[name] for name in told] for row in file_of(response)] == [
+        ["w1", "", "returned", "no", "1"],
+        ["", "'=Bo", "active", "no", "2"],
+        ["", "Ann Lee", "completed", "yes", "4"],
+        ["", "Cy", "completed", "yes", "4"],
+    ]
+    assert not any(person.code in response.content.decode() for person in Participant.objects.all())
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.action, entry.details) == (AuditAction.PAYMENTS_EXPORTED, {})
+    listed = url("study-participants", study)
+    for address in (listed, f"{listed}?format=csv", f"{listed}{people['done'].participant.code}/"):
+        assert "Ann Lee" not in client.get(address).content.decode()
+    assert url("study-payments", study) in listing(client, study)
+
+
+def test_a_study_without_ids_and_links_offers_no_payments(client: Client, study: Study) -> None:
+    assert url("study-payments", study) not in listing(client, study)
+    assert file_of(client.get(url("study-payments", study))) == []
 
 
 def test_a_viewer_is_offered_no_payments(client: Client, ann: Any) -> None:

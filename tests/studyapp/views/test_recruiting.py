@@ -322,7 +322,7 @@ def test_a_returned_run_frees_its_place_keeps_its_data_and_begins_no_more(
     assert consent(Client(), recruiting, "third").status_code == 303
     assert Enrolment.objects.latest("pk").slot_id == mine.slot_id
     assert client.get(link(recruiting)).headers["Location"] == run_url(mine)
-    assert "You have returned this study" in client.get(run_url(mine)).content.decode()
+    assert "This study was returned, so your place" in client.get(run_url(mine)).content.decode()
     assert client.post(run_url(mine) + "begin").status_code == 303
     states = Trial.objects.filter(enrolment=mine).order_by("pk").values_list("state", flat=True)
     assert list(states) == ["completed", "incomplete"]

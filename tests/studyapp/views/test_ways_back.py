@@ -13,9 +13,12 @@ import pytest
 from django.test import Client
 
 from studyapp.domain import lifecycle
-from studyapp.domain.endings import way_back_of
+from studyapp.domain.endings import WayBack, way_back_of
 from studyapp.domain.export import export_study
 from studyapp.domain.import_archive import import_study
+from studyapp.domain.join_forms import invite
+from studyapp.domain.link_lists import make_links
+from studyapp.domain.link_names import NewLink
 from studyapp.domain.mturk import external_question, submit_address
 from studyapp.domain.recruiting import study_link
 from studyapp.domain.run_ends import pay_run_partly, screen_out_run
@@ -415,6 +418,139 @@ def test_an_address_that_asks_for_what_is_not_kept_keeps_the_study_shut() -> Non
     )
     study.sitting = {}
     assert any("SONA grants credit" in words for words in lifecycle.opening_warnings(study))
+
+
+# ---- who did not come from the site --------------------------------------------------------------
+
+OWN_END = "https://lab.example.org/thanks?cc={code}"
+SITES = {
+    "prolific": {"PROLIFIC_PID": "A1", "STUDY_ID": "s"},
+    "mturk": TURK,
+    "sona": {"survey_code": "A1"},
+}
+
+
+def _from_the_site(study: Study) -> Enrolment:
+    query = urlencode(SITES[study.recruiting_setting("source")])
+    return run_of(join(Client(), study, f"{welcome_url(study)}?{query}"))
+
+
+def _by_personal_link(study: Study, kind: str = RunKind.REAL) -> Enrolment:
+    make_links(study, [NewLink(2, "Ann Lee", kind)])
+    link = study.personal_links.get()
+    return run_of(join(Client(), study, f"{welcome_url(study)}?link={link.token}"))
+
+
+def _by_pilot_link(study: Study) -> Enrolment:
+    return run_of(join(Client(), study, f"{welcome_url(study)}?run={invite(study, RunKind.PILOT)}"))
+
+
+GUESTS = pytest.mark.parametrize(
+    "comes",
+    [_by_personal_link, lambda study: _by_personal_link(study, RunKind.PILOT), _by_pilot_link],
+    ids=["personal link", "personal pilot link", "pilot link"],
+)
+
+
+@GUESTS
+@pytest.mark.parametrize(
+    ("source", "return_url", "leads_to"),
+    [
+        ("prolific", "", ""),
+        ("prolific", f"{PROLIFIC_END}{{code}}", ""),
+        ("prolific", OWN_END, "https://lab.example.org/thanks?cc=DONE-1"),
+        ("prolific", OWN_END + "&id={id}", ""),
+        ("mturk", "", ""),
+        ("mturk", OWN_END, "https://lab.example.org/thanks?cc=DONE-1"),
+        ("sona", CREDIT, ""),
+        ("sona", CREDIT.replace("{id}", "{code}"), ""),
+        ("sona", OWN_END, "https://lab.example.org/thanks?cc=DONE-1"),
+    ],
+)
+def test_who_did_not_come_from_a_site_is_not_sent_to_it(
+    comes: Any, source: str, return_url: str, leads_to: str
+) -> None:
+    study = factories.open_study(
+        recruiting={"source": source},
+        sitting={"return_url": return_url},
+        completion_code="DONE-1",
+        n_claims=2,
+    )
+    run = comes(study)
+    finish(run)
+    run.refresh_from_db()
+    assert way_back_of(run) == WayBack("DONE-1", return_to=leads_to)
+    page = Client().get(run_url(run))
+    html = page.content.decode()
+    assert "DONE-1" in words_of(page)
+    assert not any(site in html for site in ("prolific", "mturk", "sona-systems"))
+    assert ("refresh" in html) is bool(leads_to)
+
+
+@pytest.mark.parametrize(
+    ("source", "return_url", "leads_to"),
+    [
+        ("prolific", "", f"{PROLIFIC_END}DONE-1"),
+        ("prolific", OWN_END, "https://lab.example.org/thanks?cc=DONE-1"),
+        ("mturk", "", f"{SANDBOX}/mturk/externalSubmit"),
+        ("mturk", OWN_END, f"{SANDBOX}/mturk/externalSubmit"),
+        ("sona", "", ""),
+        ("sona", CREDIT, CREDIT.replace("{id}", "A1")),
+    ],
+)
+def test_who_came_from_a_site_is_sent_back_to_it(
+    source: str, return_url: str, leads_to: str
+) -> None:
+    study = factories.open_study(
+        recruiting={"source": source},
+        sitting={"return_url": return_url},
+        completion_code="DONE-1",
+        n_claims=2,
+    )
+    run = _from_the_site(study)
+    finish(run)
+    run.refresh_from_db()
+    way = way_back_of(run)
+    assert (way.code, way.return_to or way.submit_to) == ("DONE-1", leads_to)
+
+
+@GUESTS
+def test_an_early_end_of_who_came_otherwise_leads_to_no_site(comes: Any) -> None:
+    for source in SITES:
+        sitting = {"screened_out_url": f"{PROLIFIC_END}{{code}}"}
+        study = early_study(recruiting={"source": source}, sitting=sitting)
+        run = comes(study)
+        screen_out_run(study, run.participant.code)
+        run.refresh_from_db()
+        assert way_back_of(run) == WayBack("OUT-1")
+
+
+@GUESTS
+def test_a_study_set_up_by_hand_sends_only_whom_it_knows_by_an_id(comes: Any) -> None:
+    study = factories.open_study(
+        recruiting={"id_parameter": "PROLIFIC_PID"},
+        sitting={"return_url": f"{PROLIFIC_END}{{code}}"},
+        completion_code="DONE-1",
+        n_claims=2,
+        n_replications=2,
+    )
+    guest = comes(study)
+    sent = run_of(join(Client(), study, f"{welcome_url(study)}?PROLIFIC_PID=A1"))
+    for run in (guest, sent):
+        finish(run)
+        run.refresh_from_db()
+    assert way_back_of(guest) == WayBack("DONE-1")
+    assert way_back_of(sent).return_to == f"{PROLIFIC_END}DONE-1"
+
+
+def test_a_plain_study_s_own_address_is_for_everybody() -> None:
+    study = factories.open_study(
+        sitting={"return_url": f"{PROLIFIC_END}{{code}}"}, completion_code="DONE-1", n_claims=2
+    )
+    run = factories.joined(study)
+    finish(run)
+    run.refresh_from_db()
+    assert way_back_of(run).return_to == f"{PROLIFIC_END}DONE-1"
 
 
 def test_the_last_page_takes_few_queries(client: Client) -> None:
