@@ -10,7 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 #: Addresses that change the state of a study.
 STATES = ("open", "pause", "resume", "close")
-_KINDS = {"int": {"type": "integer"}}
+_KINDS = {"int": {"type": "integer"}, "bool": {"type": "boolean"}}
 #: Tables of the export whose rows the API sends, with what it adds to them.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "TrialRow": ("trials", {}),

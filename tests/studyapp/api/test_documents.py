@@ -44,7 +44,7 @@ def test_every_operation_says_what_it_does_and_how_it_is_refused() -> None:
 
 def test_every_list_is_read_by_cursor() -> None:
     lists = [one for one in operations() if one["operationId"].startswith("list_")]
-    assert len(lists) == 9
+    assert len(lists) == 10
     for operation in lists:
         names = {parameter["name"] for parameter in operation["parameters"]}
         assert names >= {"cursor", "limit"}
@@ -106,3 +106,12 @@ def test_R109_the_page_has_the_policy_of_every_page_and_nothing_inline() -> None
 def test_the_page_is_read_alone() -> None:
     answer = Client().post("/api/v1/docs/")
     assert (answer.status_code, error_of(answer)["code"]) == (405, "method_not_allowed")
+
+
+def test_truth_values_of_rows_are_described_as_such() -> None:
+    for schema in ("TrialRow", "ParticipantRow"):
+        properties = document()["components"]["schemas"][schema]["properties"]
+        assert {name for name, one in properties.items() if one["type"] == "boolean"} == {
+            "simulated",
+            "pilot",
+        }
