@@ -65,7 +65,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A token of manage.py api_token.",
+            "description": "A token of your account page, or of manage.py api_token.",
         }
 
 

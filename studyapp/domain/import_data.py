@@ -26,6 +26,11 @@ def store_data(study: Study, path: Path, content: dict[str, Any]) -> tuple[int, 
     surprise. Its frozen hashes are those of the original. To be called inside the transaction that
     made the draft. Returns the numbers of participants and trials. Raises BadUpload.
     """
+    if content.get("deidentified") is True:
+        raise BadUpload(
+            f"{path}: this export is de-identified, without its true times: a draft can be made "
+            "from it, so import it without the data."
+        )
     if not isinstance(content.get("frozen"), dict) or not content["frozen"]:
         raise BadUpload(
             f"{path}: the exported study had not opened, so there are no data: import it without."

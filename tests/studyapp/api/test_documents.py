@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from analysis.columns import names_of
 from studyapp.api.schema import document
@@ -115,3 +116,12 @@ def test_truth_values_of_rows_are_described_as_such() -> None:
             "simulated",
             "pilot",
         }
+
+
+def test_the_page_and_a_refusal_name_both_ways_to_a_token() -> None:
+    page = Client().get("/api/v1/docs/").content.decode()
+    refusal = Client().get("/api/v1/studies/").json()["error"]["message"]
+    assert f'<a href="{reverse("api-token")}">Your account page</a>' in page
+    assert "account page" in refusal
+    for said in (page, refusal):
+        assert "manage.py api_token" in said
