@@ -100,6 +100,8 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": False,
         "OPTIONS": {
+            # Nothing on participants' pages, whose requests carry no messages.
+            "context_processors": ["django.contrib.messages.context_processors.messages"],
             "loaders": [
                 (
                     "django.template.loaders.cached.Loader",

@@ -49,6 +49,11 @@ setup_patterns = [
         researcher_setup_claims.problems,
         name="setup-claims-problems",
     ),
+    path(
+        SETUP + "claims/remarks/<slug:token>/",
+        researcher_setup_claims.notices,
+        name="setup-claims-notices",
+    ),
     path(SETUP + "conditions/", researcher_setup_conditions.conditions, name="setup-conditions"),
     path(
         SETUP + "conditions/new/<slug:method>/",

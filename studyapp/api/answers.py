@@ -14,7 +14,7 @@ class Study(serializers.Serializer):
     slug = serializers.CharField()
     title = serializers.CharField()
     state = serializers.ChoiceField(choices=StudyState.values)
-    link = serializers.CharField(help_text="the participants' address")
+    link = serializers.CharField(help_text="to give out: with the recruiting site's parameters")
     created_at = serializers.CharField()
     opened_at = serializers.CharField(allow_null=True)
     closed_at = serializers.CharField(allow_null=True)

@@ -167,7 +167,10 @@ def _http_error(error: exceptions.APIException, context: dict[str, Any]) -> Resp
         headers["Retry-After"] = str(seconds)
         message = f"Too many requests: wait {seconds} s."
     elif isinstance(error, exceptions.NotAuthenticated):
-        message = "Send your token: Authorization: Token YOUR_TOKEN (manage.py api_token makes one)"
+        message = (
+            "Send your token: Authorization: Token YOUR_TOKEN (your account page makes one, and so "
+            "does manage.py api_token)"
+        )
     elif isinstance(error, exceptions.MethodNotAllowed):
         message = _method_text(context)
     elif isinstance(error, exceptions.UnsupportedMediaType):

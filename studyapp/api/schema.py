@@ -10,7 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 #: Addresses that change the state of a study.
 STATES = ("open", "pause", "resume", "close")
-_KINDS = {"int": {"type": "integer"}}
+_KINDS = {"int": {"type": "integer"}, "bool": {"type": "boolean"}}
 #: Tables of the export whose rows the API sends, with what it adds to them.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "TrialRow": ("trials", {}),
@@ -65,7 +65,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A token of manage.py api_token.",
+            "description": "A token of your account page, or of manage.py api_token.",
         }
 
 

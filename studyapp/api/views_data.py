@@ -35,6 +35,8 @@ from studyapp.enums import AuditAction
 from studyapp.models import Study
 
 PAGING = ("cursor", "limit")
+#: The columns of rows that hold a truth value, as words.
+MARKS = ("simulated", "pilot")
 
 
 class Participants(ApiView):
@@ -109,7 +111,8 @@ class Trials(ApiView):
         query = checked_query(request, serializers.TrialQuery)
 
         def show(keys: list[int]) -> list[dict[str, Any]]:
-            return list(trial_rows(study, query["simulated"], study_versions(study), keys))
+            rows = trial_rows(study, query["simulated"], study_versions(study), keys)
+            return [_typed(row) for row in rows]
 
         with read_snapshot():
             trials = matching_trials(study, **_filters(query))
@@ -176,12 +179,17 @@ class Export(ApiView):
             return FileResponse(path.open("rb"), as_attachment=True, filename=name)
 
 
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table as JSON has it: true and false as such."""
+    return row | {mark: row[mark] == "true" for mark in MARKS}
+
+
 def _filters(query: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if name not in PAGING}
 
 
 def _participants(study: Study, runs: Any) -> list[dict[str, Any]]:
     return [
-        participant_row(study, run) | {"state": run["state"]}
+        _typed(participant_row(study, run)) | {"state": run["state"]}
         for run in runs.values(*PARTICIPANT_FIELDS)
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Count, Q
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
@@ -22,6 +21,7 @@ from studyapp.domain import changing, lifecycle
 from studyapp.domain.configuration import check_configuration, create_study
 from studyapp.domain.export_settings import study_settings
 from studyapp.domain.export_times import utc_text
+from studyapp.domain.recruiting import study_link
 from studyapp.domain.study_facts import StudyFacts
 from studyapp.enums import Interface, TrialKind
 from studyapp.models import Condition, Study
@@ -198,7 +198,7 @@ def _summary(study: Study, n_claims: int, n_conditions: int) -> dict[str, Any]:
         "slug": study.slug,
         "title": study.title,
         "state": study.state,
-        "link": f"{settings.PUBLIC_URL}/p/{study.code}/",
+        "link": study_link(study),
         "created_at": utc_text(study.created_at),
         "opened_at": utc_text(study.opened_at),
         "closed_at": utc_text(study.closed_at),

@@ -9,6 +9,7 @@ from django.db import transaction
 from studyapp.domain import audit
 from studyapp.domain.configuration import MERGED, check_configuration
 from studyapp.domain.lifecycle import set_state
+from studyapp.domain.scheduled import REMOVE_IT
 from studyapp.enums import AuditAction, StudyState
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Study
@@ -87,7 +88,7 @@ def _refuse_change_of_schedule(study: Study, fields: dict[str, Any]) -> None:
         raise NotEditable(
             [
                 f"field {name}: the study's schedule was made with "
-                f"{getattr(study, OF_SCHEDULE[name])}"
+                f"{getattr(study, OF_SCHEDULE[name])}; {REMOVE_IT}"
                 for name in changed
             ]
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import rankers
 from rankers import formats
+from studyapp.domain.scheduled import refuse_scheduled
 from studyapp.enums import Interface, TrialKind
 from studyapp.errors import BadUpload, NotEditable
 from studyapp.models import Claim, Study
@@ -65,8 +66,8 @@ def refuse_frozen(study: Study, role: str) -> None:
     """Raise NotEditable where the study takes no further claims of that role."""
     if not study.is_draft:
         raise NotEditable("The study has opened: its claims are frozen.")
-    if study.n_replications and role == TrialKind.MAIN:
-        raise NotEditable("The study has a schedule already: import all claims first.")
+    if role == TrialKind.MAIN:
+        refuse_scheduled(study, "import the claims, and lay the schedule out again")
 
 
 def known_claims(study: Study) -> dict[str, tuple[str, str]]:

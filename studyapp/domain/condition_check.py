@@ -11,6 +11,7 @@ import rankers
 from rankers.formats.lines import text_problem
 from rankers.method_info import EMBEDDER, LOCAL_MODEL, MODEL
 from rankers.registry import method_needs
+from studyapp.domain.scheduled import refuse_scheduled
 from studyapp.enums import Interface
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Condition, Study
@@ -76,5 +77,4 @@ def refuse_frozen_conditions(study: Study) -> None:
     """Raise NotEditable where the conditions of ``study`` cannot change any more."""
     if not study.is_draft:
         raise NotEditable("The study has opened: its conditions are frozen.")
-    if study.n_replications:
-        raise NotEditable("The study has a schedule already: add conditions first, then schedule.")
+    refuse_scheduled(study, "change its conditions, and lay the schedule out again")

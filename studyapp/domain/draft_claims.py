@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from studyapp.domain import audit
+from studyapp.domain.scheduled import refuse_scheduled
 from studyapp.enums import AuditAction
 from studyapp.errors import NotEditable
 from studyapp.models import Claim, PrecomputeJob, Ranking, Selection, Study
@@ -39,8 +40,7 @@ def remove_claims(study: Study) -> Removal:
         locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         if not locked.is_draft:
             raise NotEditable("The study has opened: its claims are frozen.")
-        if locked.n_replications:
-            raise NotEditable("The study has a schedule: remove the schedule first.")
+        refuse_scheduled(locked, "remove the claims")
         removal = what_goes(locked)
         for model in (PrecomputeJob, Ranking, Selection):
             model.objects.filter(condition__study=locked).delete()

@@ -41,6 +41,15 @@ DEFAULT_TEXTS = {
 
 def with_default_texts(texts: dict[str, str], lang: str) -> dict[str, str]:
     """``texts`` with a default for every one that is missing, in the study's language ``lang``."""
+    return _defaults(lang) | {name: text for name, text in texts.items() if text}
+
+
+def own_texts(texts: dict[str, str], lang: str) -> dict[str, str]:
+    """Those of ``texts`` that are not the default one, which opening fills in."""
+    defaults = _defaults(lang)
+    return {name: text for name, text in texts.items() if text and text != defaults.get(name)}
+
+
+def _defaults(lang: str) -> dict[str, str]:
     with override(interface_language(lang)):
-        defaults = {name: str(text) for name, text in DEFAULT_TEXTS.items()}
-    return defaults | {name: text for name, text in texts.items() if text}
+        return {name: str(text) for name, text in DEFAULT_TEXTS.items()}

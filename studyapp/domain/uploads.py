@@ -31,6 +31,8 @@ from studyapp.models import Study
 KEPT_SECONDS = 24 * 3600
 #: Problems on the page; the file of problems has them all.
 MAX_SHOWN = 200
+#: The file, in a folder of its own, that holds the notices of an import.
+NOTICES = "notices.json"
 PROBLEM_COLUMNS = ("line", "claim_id", "field", "problem")
 
 _TOKEN = re.compile(r"[a-z0-9]{20}")
@@ -70,6 +72,15 @@ class WaitingFile:
         return not self.n_conflicts and self.n_good > 0
 
 
+@dataclass(frozen=True)
+class KeptNotices:
+    """What an import had to remark on the file ``name``: how much, and the first lines of it."""
+
+    name: str
+    n: int
+    shown: list[str]
+
+
 def take_file(
     study: Study, name: str, chunks: Iterable[bytes], format_name: str, role: str
 ) -> ImportReport | WaitingFile:
@@ -98,6 +109,27 @@ def take_file(
         raise
     shutil.rmtree(folder, ignore_errors=True)
     return report
+
+
+def keep_notices(study: Study, name: str, notices: list[str]) -> str:
+    """Keep the notices of an import for a day; returns the token to find them by."""
+    token = random_code(20)
+    folder = _folder(study, token)
+    folder.mkdir(parents=True)
+    kept = {"name": _safe_name(name), "notices": notices}
+    (folder / NOTICES).write_text(json.dumps(kept), encoding="utf-8")
+    return token
+
+
+def kept_notices(study: Study, token: str) -> KeptNotices | None:
+    """The notices kept under ``token``, or None."""
+    if not _TOKEN.fullmatch(token):
+        return None
+    try:
+        kept = json.loads((_folder(study, token) / NOTICES).read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    return KeptNotices(kept["name"], len(kept["notices"]), kept["notices"][:MAX_SHOWN])
 
 
 def waiting_file(study: Study, token: str) -> WaitingFile | None:

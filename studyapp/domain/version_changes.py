@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from studyapp.domain.sitting_settings import SECRET_SETTINGS, shared_settings
-from studyapp.models.study import RECRUITING_DEFAULTS, SITTING_DEFAULTS
+from studyapp.models.study import SITTING_DEFAULTS, recruiting_defaults
 
-#: Objects of settings, with what holds where one says nothing.
-_OBJECTS: dict[str, dict[str, Any]] = {
-    "texts": {},
-    "sitting": SITTING_DEFAULTS,
-    "recruiting": RECRUITING_DEFAULTS,
+#: Objects of settings, with what holds where one says nothing; it can depend on what it does say.
+_OBJECTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "texts": lambda texts: {},
+    "sitting": lambda sitting: SITTING_DEFAULTS,
+    "recruiting": recruiting_defaults,
 }
 #: Settings whose values no export tells: who reads it must not be able to claim pay.
 SECRET = frozenset({"completion_code", *(f"sitting.{name}" for name in SECRET_SETTINGS)})
@@ -37,6 +38,19 @@ def changes_between(old: dict[str, Any], new: dict[str, Any]) -> list[Change]:
     ]
 
 
+def without_defaults(name: str, new: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
+    """An object of settings without what is not stored yet and would hold anyway.
+
+    A form sends every setting; what it only spells out is kept as it is stored.
+    """
+    defaults = _OBJECTS[name](new)
+    return {
+        key: value
+        for key, value in new.items()
+        if key in stored or key not in defaults or value != defaults[key]
+    }
+
+
 def exported_changes(changes: list[Change]) -> list[dict[str, Any]]:
     """The changes as study.json tells them: codes are named, and their values left out."""
     return [
@@ -57,7 +71,7 @@ def _flat(content: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in content.items():
         if name in _OBJECTS:
-            whole = _OBJECTS[name] | value
+            whole = _OBJECTS[name](value) | value
             flat |= {f"{name}.{key}": item for key, item in whole.items()}
         else:
             flat[name] = value

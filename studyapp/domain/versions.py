@@ -16,12 +16,13 @@ from studyapp.domain.consent import keep_consent_text
 from studyapp.domain.export_settings import study_settings
 from studyapp.domain.lifecycle import frozen_anew
 from studyapp.domain.texts import with_default_texts
-from studyapp.domain.version_changes import Change, changes_between
+from studyapp.domain.version_changes import Change, changes_between, without_defaults
 from studyapp.domain.version_rows import CHANGEABLE, content_of, write_version
 from studyapp.enums import AuditAction, ConditionPolicy, StudyState
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Enrolment, Study, StudyVersion
 from studyapp.models.assignment import RUNNING
+from studyapp.models.study import recruiting_value
 
 MAX_REASON = 2000
 #: What to do about a setting that no version changes; the rest needs a study of its own.
@@ -31,6 +32,8 @@ _INSTEAD = {
     "non_inferiority_margin": "it was fixed before the data; report what you did otherwise",
     "blind": "it was fixed before the data; an owner can unblind the results",
 }
+#: Objects of which a form sends every setting, the standard ones too.
+_SPELT_OUT = frozenset({"sitting", "recruiting"})
 _NEW_STUDY = (
     "make a new study from this one's export (export_study, then import_study --slug NEW) and "
     "change it there"
@@ -103,6 +106,8 @@ def new_content(study: Study, changes: dict[str, Any]) -> dict[str, Any]:
     fields, _ = check_configuration(given | wholes | {"texts": without_none(texts)})
     emptied = {name: text or "" for name, text in texts.items()}
     fields["texts"] = with_default_texts(study.texts | emptied, study.lang)
+    for name in _SPELT_OUT & set(fields):
+        fields[name] = without_defaults(name, fields[name], getattr(study, name))
     _refuse_contradictions(study, fields)
     return {name: fields[name] for name in CHANGEABLE if name in fields}
 
@@ -198,14 +203,14 @@ def _refuse_contradictions(study: Study, fields: dict[str, Any]) -> None:
     """What is right by itself and wrong in a study that has opened."""
     if fields.get("completion_code") == "":
         raise StudyError("field completion_code: participants need one; give another code")
-    recruiting = fields.get("recruiting", {})
+    recruiting = fields.get("recruiting", study.recruiting)
     stored = study.recruiting_setting("id_parameter")
-    if "recruiting" in fields and stored not in ("", recruiting.get("id_parameter", "")):
+    if stored not in ("", recruiting_value(recruiting, "id_parameter")):
         raise StudyError(
             "field recruiting.id_parameter: links that carry it have been given out, and lead "
             "people back to their runs; it stays as it is"
         )
-    repeats = recruiting.get("repeats", 1)
+    repeats = recruiting_value(recruiting, "repeats")
     if study.condition_policy == ConditionPolicy.BETWEEN and repeats > 1:
         raise StudyError(
             "field recruiting.repeats: must be 1 where a participant has one condition only"

@@ -61,11 +61,15 @@ SOURCE_DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
+def recruiting_defaults(recruiting: dict[str, Any]) -> dict[str, Any]:
+    """What holds where stored settings say nothing: the source's defaults over the general ones."""
+    source = recruiting.get("source", RECRUITING_DEFAULTS["source"])
+    return RECRUITING_DEFAULTS | SOURCE_DEFAULTS[source]
+
+
 def recruiting_value(recruiting: dict[str, Any], name: str) -> Any:
     """One setting among stored ones: as stored, else the source's, else the default."""
-    source = recruiting.get("source", RECRUITING_DEFAULTS["source"])
-    defaults = RECRUITING_DEFAULTS | SOURCE_DEFAULTS[source]
-    return recruiting.get(name, defaults[name])
+    return recruiting.get(name, recruiting_defaults(recruiting)[name])
 
 
 class Study(models.Model):

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db.models import Count, Sum
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from studyapp.domain import uploads
 from studyapp.domain.draft_claims import remove_claims, what_goes
@@ -50,7 +51,7 @@ def claims(request: HttpRequest, study: Study) -> HttpResponse:
         response = redirect("setup-claims-report", slug=study.slug, token=result.token)
         response.status_code = 303
         return response
-    return saved(request, study, "claims", _imported(result, role))
+    return _after_import(request, study, file.name, result, role)
 
 
 @setup_view("GET", "HEAD", "POST")
@@ -65,9 +66,8 @@ def report(request: HttpRequest, study: Study, token: str) -> HttpResponse:
         return to_step(study, "claims")
     if request.POST.get("do") != "skip" or not file.can_skip:
         return _report_page(request, study, file, status=422)
-    return saved(
-        request, study, "claims", _imported(uploads.import_waiting(study, file), file.role)
-    )
+    imported = uploads.import_waiting(study, file)
+    return _after_import(request, study, file.name, imported, file.role)
 
 
 @setup_view("GET", "HEAD")
@@ -81,6 +81,23 @@ def problems(request: HttpRequest, study: Study, token: str) -> FileResponse:
         filename=f"{file.name}.problems.csv",
         content_type="text/csv; charset=utf-8",
     )
+
+
+@setup_view("GET", "HEAD")
+def notices(request: HttpRequest, study: Study, token: str) -> HttpResponse:
+    """What an import had to remark, line by line."""
+    kept = uploads.kept_notices(study, token)
+    if kept is None:
+        raise Http404("These remarks are not kept any more: they are for a day.")
+    n_hidden = kept.n - len(kept.shown)
+    context = {
+        "file_name": kept.name,
+        "total": counted(kept.n, "remark"),
+        "shown": kept.shown,
+        "hidden": counted(n_hidden, "further remark") if n_hidden else "",
+    }
+    template = "researcher/setup/claims_notices.html"
+    return setup_page(request, study, "claims", context, template=template)
 
 
 @setup_view("POST")
@@ -162,6 +179,17 @@ def _skip_says(file: WaitingFile) -> str:
     return says
 
 
+def _after_import(
+    request: HttpRequest, study: Study, name: str, report: ImportReport, role: str
+) -> HttpResponse:
+    """Say what was imported; with remarks, go on to the page that lists them."""
+    response = saved(request, study, "claims", _imported(report, role))
+    if report.notices:
+        token = uploads.keep_notices(study, name, report.notices)
+        response.headers["Location"] = reverse("setup-claims-notices", args=[study.slug, token])
+    return response
+
+
 def _imported(report: ImportReport, role: str) -> str:
     kind = "" if role == TrialKind.MAIN else f"{TrialKind(role).label.lower()} "
     says = f"{counted(report.n_imported, f'{kind}claim')} imported."
@@ -170,8 +198,6 @@ def _imported(report: ImportReport, role: str) -> str:
     left_out = sum(report.left_out.values())
     if left_out:
         says += f" {counted(left_out, 'row')} left out by the rules of the format."
-    if report.notices:
-        says += f" {counted(len(report.notices), 'remark')}; the command import_claims lists them."
     return says
 
 
@@ -206,7 +232,7 @@ def _group_row(role: str, label: str, sizes: dict[int, tuple[int, int]]) -> dict
         "label": Label(label).label,
         "n": number(n),
         "sizes": ", ".join(
-            f"{number(count)} of {counted(size, 'sentence')}"
+            f"{counted(size, 'sentence')}: {counted(count, 'claim')}"
             for size, (count, _) in sorted(sizes.items())
         ),
         "candidates": f"{candidates / n:.1f}",

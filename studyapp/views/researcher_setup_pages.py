@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from studyapp.access import researcher_only, rights
+from studyapp.domain.texts import own_texts
 from studyapp.enums import StudyState
 from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Claim, Study
@@ -219,7 +220,7 @@ def _counts(study: Study) -> Counts:
 
 def _states(study: Study, counts: Counts) -> dict[str, tuple[str, Tone]]:
     n_claims, n_conditions, n_slots = counts
-    n_texts = len([text for text in study.texts.values() if text])
+    n_texts = len(own_texts(study.texts, study.lang))
     n_questions = len(study.sitting_setting("questionnaire"))
     has_all = bool(n_claims and n_conditions)
     return {

@@ -132,6 +132,7 @@ RULES: dict[str, dict[str, str]] = {
     "setup-claims-remove": {"POST": EDITOR},
     "setup-claims-report": {"GET": VIEWER, "POST": EDITOR},
     "setup-claims-problems": {"GET": VIEWER},
+    "setup-claims-notices": {"GET": VIEWER},
     "setup-conditions": {"GET": VIEWER},
     "setup-condition-new": {"GET": VIEWER, "POST": EDITOR},
     "setup-condition": {"GET": VIEWER, "POST": EDITOR},
@@ -279,6 +280,8 @@ def address(name: str, study: Study) -> str:
     if name in ("setup-claims-report", "setup-claims-problems"):
         waiting = uploads.waiting_files(study)
         arguments.append(waiting[0].token if waiting else "no-such-token")
+    if name == "setup-claims-notices":
+        arguments.append(uploads.keep_notices(study, "claims.jsonl", ["line 1: mended"]))
     if name in (
         "study-participant",
         "participant-recruiter-id",

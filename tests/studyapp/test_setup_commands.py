@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from studyapp.domain.changing import change_draft
+from studyapp.domain.draft_conditions import change_condition, move_condition
+from studyapp.errors import NotEditable
 from studyapp.models import Study
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+
+CLAIMS = Path(__file__).parents[2] / "fixtures" / "demo_claims.jsonl"
 
 
 def changed(study: Study, tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -85,3 +90,28 @@ def test_schedule_condition_and_claims_are_removed_one_after_the_other(capsys: A
     )
     assert (study.slots.count(), study.claims.count()) == (0, 0)
     assert list(study.conditions.values_list("name", "position")) == [("selection", 1)]
+
+
+def test_what_a_schedule_keeps_from_changing_names_the_way_to_take_it_away(
+    capsys: Any,
+) -> None:
+    study = factories.ready_study(slug="s")
+    condition = study.conditions.get(name="ranking")
+    refusals = [
+        refused(capsys, "remove_condition", "s", "ranking"),
+        refused(capsys, "remove_claims", "s"),
+        refused(capsys, "add_condition", "s", "new", interface="incremental", method="bm25"),
+        refused(capsys, "import_claims", "s", CLAIMS),
+    ]
+    for call in (
+        lambda: change_draft(study, {"seed": 99}),
+        lambda: change_condition(condition, name="new"),
+        lambda: move_condition(condition, 1),
+    ):
+        with pytest.raises(NotEditable) as refusal:
+            call()
+        refusals.append(str(refusal.value))
+    for said in refusals:
+        assert "remove it first, in the step Schedule or with remove_schedule" in said
+    assert "then remove the claims" in refusals[1]
+    assert not any("add conditions first" in said for said in refusals)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from analysis.columns import names_of
+from analysis.columns import columns_of, names_of
 from analysis.errors import BadTable
 from studyapp.domain.assignment import withdraw
 from studyapp.domain.export import export_study
@@ -43,6 +43,16 @@ def address(study: Study, part: str) -> str:
     return f"studies/{study.slug}/{part}"
 
 
+def typed(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the tables as JSON has it: by the codebook, truth values are no text."""
+    kinds = {
+        column.name: column.kind for column in columns_of("trials") + columns_of("participants")
+    }
+    return {
+        name: value == "true" if kinds[name] == "bool" else value for name, value in row.items()
+    }
+
+
 @pytest.mark.parametrize("simulated", [False, True])
 def test_rows_are_those_of_the_export_column_by_column(
     api: Api, study: Study, simulated: bool
@@ -51,18 +61,19 @@ def test_rows_are_those_of_the_export_column_by_column(
     trials = api.rows(address(study, f"trials/{query}"))
     events = api.rows(address(study, f"events/{query}"))
     people = api.rows(address(study, f"participants/{query}"))
-    assert trials == list(trial_rows(study, simulated, study_versions(study)))
+    assert trials == list(map(typed, trial_rows(study, simulated, study_versions(study))))
     assert [list(row) for row in trials] == [names_of("trials")] * len(trials)
     key = lambda row: row["event_id"]  # noqa: E731
     assert sorted(events, key=key) == sorted(event_rows(study, simulated), key=key)
     assert list(events[0]) == names_of("events")
     stateless = [{name: row[name] for name in names_of("participants")} for row in people]
     by_code = lambda row: row["participant_id"]  # noqa: E731
-    assert sorted(stateless, key=by_code) == sorted(participant_rows(study, simulated), key=by_code)
+    told = map(typed, participant_rows(study, simulated))
+    assert sorted(stateless, key=by_code) == sorted(told, key=by_code)
     assert {row["state"] for row in people} == {"active"}
-    n_simulated = sum(row["simulated"] == "true" for row in people)
+    n_simulated = sum(row["simulated"] is True for row in people)
     assert n_simulated == simulated
-    assert all(row["simulated"] == "false" for row in trials) is not simulated
+    assert all(row["simulated"] is False for row in trials) is not simulated
 
 
 def test_one_participant_is_found_by_pseudonym_in_this_study_only(api: Api, study: Study) -> None:
@@ -100,7 +111,7 @@ def test_people_are_filtered_as_in_the_list_of_the_pages(api: Api, study: Study)
     assert api.rows(address(study, f"participants/?pseudonym={part}")) == [one]
     assert api.rows(address(study, "participants/?kind=pilot")) == []
     [simulated] = api.rows(address(study, "participants/?kind=simulated"))
-    assert simulated["simulated"] == "true"
+    assert (simulated["simulated"], simulated["pilot"]) == (True, False)
     for query in ("kind=odd", "slot=1", "pseudonym=" + "x" * 21):
         answer = api.get(address(study, f"participants/?{query}"))
         assert answer.status_code == 400

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from analysis.columns import names_of
 from studyapp.api.schema import document
@@ -106,3 +107,21 @@ def test_R109_the_page_has_the_policy_of_every_page_and_nothing_inline() -> None
 def test_the_page_is_read_alone() -> None:
     answer = Client().post("/api/v1/docs/")
     assert (answer.status_code, error_of(answer)["code"]) == (405, "method_not_allowed")
+
+
+def test_truth_values_of_rows_are_described_as_such() -> None:
+    for schema in ("TrialRow", "ParticipantRow"):
+        properties = document()["components"]["schemas"][schema]["properties"]
+        assert {name for name, one in properties.items() if one["type"] == "boolean"} == {
+            "simulated",
+            "pilot",
+        }
+
+
+def test_the_page_and_a_refusal_name_both_ways_to_a_token() -> None:
+    page = Client().get("/api/v1/docs/").content.decode()
+    refusal = Client().get("/api/v1/studies/").json()["error"]["message"]
+    assert f'<a href="{reverse("api-token")}">Your account page</a>' in page
+    assert "account page" in refusal
+    for said in (page, refusal):
+        assert "manage.py api_token" in said

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from studyapp.domain.recruiting import study_link
 from studyapp.enums import StudyState
 from studyapp.models import Condition, Study
 from tests import factories
@@ -263,3 +264,25 @@ def test_a_condition_is_refused_twice_and_once_there_is_a_schedule(api: Api, ann
     ready = factories.ready_study(owner=ann)
     answer = api.post(f"studies/{ready.slug}/conditions/", RANKING | {"name": "third"})
     assert (answer.status_code, error_of(answer)["code"]) == (409, "not_editable")
+
+
+@pytest.mark.parametrize(
+    ("source", "ending"),
+    [
+        (
+            "prolific",
+            "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+        ),
+        ("sona", "?survey_code=%SURVEY_CODE%"),
+        ("plain", ""),
+    ],
+)
+def test_the_link_is_the_one_to_give_out_with_the_sites_parameters(
+    api: Api, ann: Any, source: str, ending: str
+) -> None:
+    study = factories.open_study(owner=ann, recruiting={"source": source})
+    told = api.get(f"studies/{study.slug}/").json()
+    assert told["link"] == study_link(study)
+    assert told["link"].endswith(f"/p/{study.code}/{ending}")
+    [row] = api.rows("studies/")
+    assert row["link"] == told["link"]

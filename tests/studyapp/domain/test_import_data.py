@@ -231,3 +231,16 @@ def test_elsewhere_the_analysis_gives_the_same_document(original, archive, tmp_p
         for path in (archive, again)
     )
     assert first == second
+
+
+def test_a_deidentified_export_makes_a_draft_and_its_data_are_refused_with_the_reason(
+    original, tmp_path
+):
+    path = tmp_path / "passed-on.zip"
+    export_study(original, path, shape=Shape(deidentified=True))
+    with pytest.raises(BadUpload, match=r"this export is de-identified.*without the data"):
+        import_study(path, "copy", with_data=True)
+    assert not Study.objects.filter(slug="copy").exists()
+    made = import_study(path, "copy")
+    assert (made.study.state, made.n_trials) == (StudyState.DRAFT, 0)
+    assert made.n_slots == original.slots.count()

@@ -287,3 +287,52 @@ def test_the_list_of_versions_says_what_changed_and_how_many_began_under_each() 
         [Change("title", f"Study {study.slug}", "Second")],
         [],
     ]
+
+
+#: What the form of a version sends of recruiting where nothing was touched, by the source.
+SPELT_OUT = {
+    "prolific": {"id_parameter": "PROLIFIC_PID", "other_parameters": ["STUDY_ID", "SESSION_ID"]},
+    "mturk": {
+        "id_parameter": "workerId",
+        "other_parameters": ["assignmentId", "hitId", "turkSubmitTo"],
+    },
+    "sona": {"id_parameter": "survey_code", "other_parameters": []},
+}
+
+
+@pytest.mark.parametrize("source", SPELT_OUT)
+def test_what_the_source_fills_in_is_no_change_and_stays_out_of_what_is_stored(source: str) -> None:
+    study = factories.open_study(recruiting={"source": source})
+    whole = {"source": source, "repeats": 1, "extra_places": 0, "personal_links": "also"}
+    sent = {"recruiting": whole | SPELT_OUT[source], "sitting": {"break_every": 0}}
+    assert planned_changes(study, sent) == []
+    with pytest.raises(StudyError, match="Nothing changes"):
+        publish(study, sent, "Nothing.")
+    publish(study, sent | {"title": "Better"}, "A title.")
+    stored = reloaded(study)
+    assert (stored.recruiting, stored.sitting) == ({"source": source}, {})
+    assert [row.changes for row in version_rows(study)] == [
+        [Change("title", f"Study {study.slug}", "Better")],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("source", SPELT_OUT)
+def test_the_source_given_as_it_is_changes_nothing(source: str) -> None:
+    study = factories.open_study(recruiting={"source": source})
+    with pytest.raises(StudyError, match="Nothing changes"):
+        publish(study, {"recruiting": {"source": source}}, "Nothing.")
+    publish(study, {"recruiting": {"source": source, "extra_places": 2}}, "More places.")
+    assert reloaded(study).recruiting == {"source": source, "extra_places": 2}
+
+
+def test_another_source_is_told_with_the_parameters_it_brings(study: Study) -> None:
+    told = [
+        Change("recruiting.id_parameter", "", "survey_code"),
+        Change("recruiting.source", "plain", "sona"),
+    ]
+    assert planned_changes(study, {"recruiting": {"source": "sona"}}) == told
+    publish(study, {"recruiting": {"source": "sona", "id_parameter": "survey_code"}}, "SONA.")
+    assert reloaded(study).recruiting == {"source": "sona"}
+    with pytest.raises(StudyError, match="it stays as it is"):
+        publish(study, {"recruiting": {"source": "mturk"}}, "Another site.")

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from studyapp.domain.accounts import password_link
 from studyapp.enums import AuditAction
 from studyapp.models import AuditEntry, Study
 from studyapp.throttle import client_address
@@ -331,3 +332,29 @@ def test_participants_pages_know_no_login_no_cookie_and_no_further_query(study: 
         assert answer.headers["Cache-Control"] == "no-store"
         assert "Cookie" not in answer.headers.get("Vary", "")
     assert set(response.headers) == HEADERS
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+def test_the_login_page_says_that_the_password_is_set_and_says_it_once(ann: Any) -> None:
+    client = Client()
+    form = client.get(password_link(ann), follow=True)
+    chosen = {"new_password1": "seven blue herons", "new_password2": "seven blue herons"}
+    login_page = client.post(form.redirect_chain[-1][0], chosen, follow=True)
+    assert login_page.redirect_chain == [(reverse("login"), 302)]
+    assert "Your password is set. Log in with it." in login_page.content.decode()
+    send_login(client, "ann", "seven blue herons")
+    assert "Your password is set" not in client.get(reverse("study-list")).content.decode()
+
+
+def test_the_account_page_says_that_the_password_is_changed(ann: Any) -> None:
+    client = client_of(ann)
+    fields = {
+        "old_password": PASSWORD,
+        "new_password1": "seven blue herons",
+        "new_password2": "seven blue herons",
+    }
+    page = client.post(reverse("password-change"), fields, follow=True)
+    assert page.redirect_chain == [(reverse("two_factor:profile"), 302)]
+    assert "Your password is changed. Logins in other browsers have ended." in page.content.decode()

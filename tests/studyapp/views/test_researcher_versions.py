@@ -251,3 +251,20 @@ def test_values_are_printed_as_people_read_them() -> None:
         "mood: How was it? (choice; Good | Bad; must be answered)\n"
         "age: How old are you? (number; from 18)"
     )
+
+
+@pytest.mark.parametrize("source", ["prolific", "mturk", "sona"])
+def test_the_form_lists_no_parameter_that_the_source_fills_in(source: str) -> None:
+    study = factories.open_study(owner=researcher(), recruiting={"source": source})
+    client = client_of()
+    response = compared(client, study)
+    assert "Nothing is different from the newest version yet." in words(response)
+    response = compared(client, study, title="Better")
+    assert json.loads(fields_of(response)["changes"]) == {"title": "Better"}
+
+
+def test_only_texts_that_are_not_the_standard_ones_count_as_own(
+    client: Client, study: Study
+) -> None:
+    assert len([text for text in study.texts.values() if text]) > 1
+    assert "1 own text " in words(client.get(url(study, "review")))

@@ -69,8 +69,8 @@ def test_a_good_file_is_imported_at_once_and_counted(client: Client, draft: Stud
     assert (response.status_code, response["Location"]) == (303, url(draft, "claims"))
     said = words(client.get(response["Location"]))
     assert "3 claims imported." in said
-    assert "Main Supported 2 1 of 1 sentence, 1 of 2 sentences 3.0" in said
-    assert "Main Refuted 1 1 of 2 sentences 3.0" in said
+    assert "Main Supported 2 1 sentence: 1 claim, 2 sentences: 1 claim 3.0" in said
+    assert "Main Refuted 1 2 sentences: 1 claim 3.0" in said
     assert ids(draft) == ["w1", "w2", "w3"]
     assert n_waiting(draft) == 0
 
@@ -351,3 +351,57 @@ def test_a_file_of_several_megabytes_is_imported(client: Client, draft: Study) -
     ]
     upload(client, draft, claims_file(rows))
     assert ids(draft) == ["w1", "w2", "w3", "w4"]
+
+
+# ---- remarks -------------------------------------------------------------------------------------
+
+
+def reduced(number: int) -> dict[str, Any]:
+    """A good claim with a remark: its second gold set holds the first."""
+    return claim(number, gold_sets=[[0], [0, 1]])
+
+
+def test_remarks_of_an_import_are_listed_on_the_page_that_follows(
+    client: Client, draft: Study
+) -> None:
+    response = upload(client, draft, claims_file([reduced(1), claim(2), reduced(3)]))
+    assert response.status_code == 303
+    assert response["Location"].startswith(url(draft, "claims") + "remarks/")
+    said = words(client.get(response["Location"]))
+    assert "3 claims imported." in said
+    assert "2 remarks on claims.jsonl" in said
+    assert "claims.jsonl, line 1" in said
+    assert "claims.jsonl, line 3" in said
+    assert "claims.jsonl, line 2" not in said
+    assert n_waiting(draft) == 0
+
+
+def test_remarks_beyond_the_first_ones_are_counted(
+    client: Client, draft: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MAX_SHOWN", 2)
+    response = upload(client, draft, claims_file([reduced(n) for n in range(1, 6)]))
+    said = words(client.get(response["Location"]))
+    assert "5 remarks on claims.jsonl" in said
+    assert said.count("claims.jsonl, line ") == 2
+    assert "3 further remarks are not listed here" in said
+
+
+def test_remarks_of_the_good_claims_of_a_bad_file_are_listed_too(
+    client: Client, draft: Study
+) -> None:
+    report = upload(client, draft, claims_file([reduced(1), claim(2, claim="")]))["Location"]
+    response = client.post(report, {"do": "skip"})
+    assert "/claims/remarks/" in response["Location"]
+    assert "1 remark on claims.jsonl" in words(client.get(response["Location"]))
+
+
+def test_remarks_are_gone_after_a_day_and_no_other_studys(client: Client, draft: Study) -> None:
+    page = upload(client, draft, claims_file([reduced(1)]))["Location"]
+    other = factories.draft_study(owner=researcher())
+    token = page.rstrip("/").rpartition("/")[2]
+    assert client.get(url(other, "claims-notices", token)).status_code == 404
+    old = time.time() - uploads.KEPT_SECONDS - 1
+    os.utime(settings.DATA_DIR / "uploads" / str(draft.pk) / token, (old, old))
+    uploads.throw_away_old()
+    assert client.get(page).status_code == 404
