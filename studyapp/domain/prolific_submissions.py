@@ -41,12 +41,16 @@ class Outcome(StrEnum):
     ENDED = "ended"
 
 
-def note(study: Study, message: Message) -> Outcome:
-    """Keep what a message tells and end the run if it asks for that, in one transaction."""
+def note(study: Study, message: Message, *, is_listed: bool = False) -> Outcome:
+    """Keep what a message tells and end the run if it asks for that, in one transaction.
+
+    ``is_listed``: it stands in the list of a study at Prolific that sends people here. Any other
+    message may be about another study of the workspace, so that its person alone proves nothing.
+    """
     with transaction.atomic():
         # The study's row is the queue, as in every change of who holds a place.
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        submission = _known(study, message.submission_id) or _matched(study, message)
+        submission = _known(study, message.submission_id) or _matched(study, message, is_listed)
         if submission is None:
             return Outcome.UNMATCHED
         _keep_status(submission, message)
@@ -106,14 +110,14 @@ def _known(study: Study, submission_id: str) -> RecruiterSubmission | None:
     return rows.filter(study=study, submission_id=submission_id).first()
 
 
-def _matched(study: Study, message: Message) -> RecruiterSubmission | None:
+def _matched(study: Study, message: Message, is_listed: bool) -> RecruiterSubmission | None:
     """A new row for a submission of somebody who has a run here, or None."""
     if not message.participant_id:
         return None
     recruited = RecruiterId.objects.filter(
         study=study, value=message.participant_id, participant__isnull=False
     ).first()
-    run = _run_of(recruited, message.submission_id) if recruited else None
+    run = _run_of(recruited, message.submission_id, is_listed) if recruited else None
     if run is None:
         return None
     return RecruiterSubmission.objects.create(
@@ -121,11 +125,12 @@ def _matched(study: Study, message: Message) -> RecruiterSubmission | None:
     )
 
 
-def _run_of(recruited: RecruiterId, submission_id: str) -> Enrolment | None:
+def _run_of(recruited: RecruiterId, submission_id: str, is_listed: bool) -> Enrolment | None:
     """The run that a submission stands for, or None where that is not certain.
 
     Where links carry the submission's id, only the very same one counts: people may have given
-    back an earlier one. Without it, whoever has one run is meant with that.
+    back an earlier one. Without it, whoever has one run is meant with that, if the submission is
+    known to be of a study that sends people here.
     """
     runs = Enrolment.objects.filter(
         participant_id=recruited.participant_id, run_kind=RunKind.REAL
@@ -133,6 +138,8 @@ def _run_of(recruited: RecruiterId, submission_id: str) -> Enrolment | None:
     session = session_of(recruited)
     if session:
         return runs.last() if session == submission_id else None
+    if not is_listed:
+        return None
     found = list(runs[:2])
     return found[0] if len(found) == 1 else None
 

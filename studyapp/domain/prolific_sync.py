@@ -68,7 +68,8 @@ def _note_one(
 ) -> Outcome:
     if known is not None and _says_nothing_new(known, told.status, at):
         return Outcome.NOTED
-    return note(study, Message(told.id, told.participant_id, told.status, at))
+    message = Message(told.id, told.participant_id, told.status, at)
+    return note(study, message, is_listed=True)
 
 
 def _says_nothing_new(known: RecruiterSubmission, status: SubmissionStatus, at: datetime) -> bool:

@@ -32,6 +32,13 @@ from tests.prolific_server import STUDY_ID, TOKEN, Fault, ProlificServer
 pytestmark = pytest.mark.django_db
 
 
+def listed(study: Study, submission: str, person: str, status: str) -> Synced:
+    """Read Prolific's list while it holds one submission."""
+    with ProlificServer() as server, connected(server):
+        server.add(submission, person, status)
+        return sync(study)
+
+
 def test_a_return_frees_the_place_at_once_and_keeps_the_data_marked() -> None:
     study = connected_study()
     first = arrive(study, "p1", "s1")
@@ -93,11 +100,20 @@ def test_an_earlier_submission_of_the_same_person_does_not_end_the_run() -> None
     assert state_of(run) == "consented"
 
 
-def test_without_the_submission_in_the_link_the_only_run_of_a_person_is_meant() -> None:
+def test_without_the_submission_in_the_link_the_list_means_the_only_run_of_a_person() -> None:
     study = connected_study(recruiting={"id_parameter": "PROLIFIC_PID"})
     run = arrive(study, "p1")
-    assert tell(study, "s1", "p1", "returned") == "ended"
+    assert listed(study, "s1", "p1", "RETURNED") == Synced(1, 0, n_ended=1)
     assert state_of(run) == "returned"
+
+
+def test_without_the_submission_in_the_link_a_message_alone_means_nobody() -> None:
+    study = connected_study(recruiting={"id_parameter": "PROLIFIC_PID"})
+    run = arrive(study, "p1")
+    assert tell(study, "s1", "p1", "returned") == "unmatched"
+    assert (state_of(run), RecruiterSubmission.objects.count()) == ("consented", 0)
+    listed(study, "s1", "p1", "ACTIVE")
+    assert tell(study, "s1", "p1", "returned") == "ended"
 
 
 def two_runs(study: Study, sessions: tuple[str, str]) -> list[Enrolment]:
@@ -124,7 +140,7 @@ def test_of_two_runs_without_a_submission_in_the_link_none_is_guessed() -> None:
         8, recruiting={"id_parameter": "PROLIFIC_PID", "repeats": 2}, n_subsets=4
     )
     first, second = two_runs(study, ("", ""))
-    assert tell(study, "s1", "p1", "returned") == "unmatched"
+    assert listed(study, "s1", "p1", "RETURNED") == Synced(1, 1, 0)
     assert (state_of(first), state_of(second)) == ("completed", "consented")
 
 
@@ -132,7 +148,7 @@ def test_pilot_runs_are_never_touched() -> None:
     study = connected_study(recruiting={"id_parameter": "PROLIFIC_PID"})
     run = arrive(study, "p1")
     Enrolment.objects.filter(pk=run.pk).update(run_kind=RunKind.PILOT)
-    assert tell(study, "s1", "p1", "returned") == "unmatched"
+    assert listed(study, "s1", "p1", "RETURNED") == Synced(1, 1, 0)
     assert state_of(run) == "consented"
 
 
