@@ -161,6 +161,48 @@ def test_submissions_named_by_links_are_known_before_prolific_tells_of_them() ->
     assert status_of("s1") == "unknown"
 
 
+def test_a_message_that_names_another_person_than_the_runs_is_nobodys() -> None:
+    study = connected_study(n_replications=3)
+    run = arrive(study, "other", "s1")
+    link_sessions(study, timezone.now())
+    assert tell(study, "s1", "p1", "rejected") == "unmatched"
+    assert (state_of(run), status_of("s1")) == ("consented", "unknown")
+    assert listed(study, "s1", "p1", "REJECTED") == Synced(1, 1, 0)
+    assert (state_of(run), status_of("s1")) == ("consented", "unknown")
+    assert tell(study, "s1", "other", "returned") == "ended"
+
+
+def taken_submission(study: Study) -> list[Enrolment]:
+    """Somebody came with the id of a submission before the person whose it is."""
+    other = arrive(study, "other", "s1")
+    link_sessions(study, timezone.now())
+    return [other, arrive(study, "p1", "s1")]
+
+
+@pytest.mark.parametrize("by_list", [False, True])
+def test_a_submission_in_two_links_is_that_of_the_person_prolific_names(by_list: bool) -> None:
+    study = connected_study(n_replications=3)
+    other, own = taken_submission(study)
+    assert RecruiterSubmission.objects.get().enrolment == other
+    if by_list:
+        assert listed(study, "s1", "p1", "REJECTED") == Synced(1, 0, 1)
+    else:
+        assert tell(study, "s1", "p1", "rejected") == "ended"
+    assert (state_of(other), state_of(own)) == ("consented", "rejected")
+    assert RecruiterSubmission.objects.get().enrolment == own
+    # Whoever brought it comes no further with it afterwards.
+    assert link_sessions(study, timezone.now()) == 0
+
+
+@pytest.mark.parametrize("people", [("other", "p1"), ("p1", "other")])
+def test_of_two_people_with_the_same_submission_none_is_guessed(people: tuple[str, str]) -> None:
+    study = connected_study(n_replications=3)
+    runs = {person: arrive(study, person, "s1") for person in people}
+    assert link_sessions(study, timezone.now()) == 0
+    assert tell(study, "s1", "p1", "returned") == "ended"
+    assert (state_of(runs["other"]), state_of(runs["p1"])) == ("consented", "returned")
+
+
 def test_a_withdrawal_takes_the_submission_along_and_no_message_brings_it_back() -> None:
     study = connected_study()
     run = arrive(study, "p1", "s1")
