@@ -190,6 +190,21 @@ def _agree(study: Study, submission: RecruiterSubmission) -> Outcome:
     return Outcome.ENDED
 
 
+def ends_again(run: Enrolment, state: str) -> list[str]:
+    """What to say where Prolific's word on a run would end it again in ``state``: one query.
+
+    A status never moves backwards, so undoing such an end lasts only until Prolific tells it again.
+    """
+    told = RecruiterSubmission.objects.filter(enrolment=run).values_list("status", flat=True)
+    return [
+        f"Prolific says {SubmissionStatus(status).label} of the submission. Once it says so "
+        "again, at the latest when its list is read, the run is ended again: undoing its end lasts "
+        "only if Prolific changes that."
+        for status in told
+        if decide(state, status) in ENDS
+    ][:1]
+
+
 def differing(study: Study) -> list[RecruiterSubmission]:
     """Submissions that say something else than their runs, with the runs: one query."""
     rows = RecruiterSubmission.objects.filter(study=study).select_related(
