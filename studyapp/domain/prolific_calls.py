@@ -25,6 +25,7 @@ from studyapp.domain.leases import (
     take,
 )
 from studyapp.domain.prolific_setup import client_for, link_of
+from studyapp.domain.prolific_submissions import is_anothers
 from studyapp.domain.run_ends import RETURN, end_run
 from studyapp.enums import (
     AuditAction,
@@ -169,7 +170,10 @@ def run_call(call_id: int) -> bool:
     lease = take(RecruiterCall, call_id)
     if lease is None:
         return False
-    call = RecruiterCall.objects.select_related("submission__study").filter(pk=call_id).first()
+    calls = RecruiterCall.objects.select_related(
+        "submission__study", "submission__enrolment__participant__recruiter_id"
+    )
+    call = calls.filter(pk=call_id).first()
     if call is None:  # its person withdrew at this moment
         return False
     with kept(lease):
@@ -189,6 +193,10 @@ def _carry_out(call: RecruiterCall) -> str:
     # Once: a call that was not done has a pause of its own.
     client = client_for(study, tries=1)
     now = client.submission(submission.submission_id)
+    if is_anothers(submission, now.participant_id):
+        raise ProlificError(
+            "At Prolific this submission is another person's than this run's, so nothing was asked."
+        )
     if told := _already(call.kind, now):
         return told
     if call.kind == CallKind.SCREEN_OUT:

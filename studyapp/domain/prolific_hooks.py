@@ -2,7 +2,8 @@
 
 From docs.prolific.com/api-reference/webhooks: a message of ``submission.status.change`` holds
 ``resource_id`` (the submission), ``participant_id`` and ``status``; messages come in any order and
-more than once. A subscription is a workspace's, so those of its other studies come here as well.
+more than once. A subscription is a workspace's, so those of its other studies come here as well;
+the signature does not cover the address. So a message finds a run by its submission alone.
 """
 
 from __future__ import annotations

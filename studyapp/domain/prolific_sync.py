@@ -10,11 +10,17 @@ from django.utils import timezone
 
 from studyapp.domain.prolific_decisions import ENDS, decide
 from studyapp.domain.prolific_setup import client_for, link_of
-from studyapp.domain.prolific_submissions import Message, Outcome, link_sessions, note
+from studyapp.domain.prolific_submissions import (
+    Message,
+    Outcome,
+    is_anothers,
+    link_sessions,
+    note,
+)
 from studyapp.models import ProlificLink, RecruiterSubmission, Study
 from studyapp.recruiters.prolific import Submission
 from studyapp.recruiters.prolific_errors import ProlificError
-from studyapp.recruiters.prolific_statuses import SubmissionStatus, supersedes
+from studyapp.recruiters.prolific_statuses import supersedes
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,9 @@ def sync(study: Study) -> Synced:
 
 def _note_all(study: Study, submissions: list[Submission], at: datetime) -> list[Outcome]:
     """Note each submission; those of which nothing is new cost no query of their own."""
-    rows = RecruiterSubmission.objects.filter(study=study).select_related("enrolment")
+    rows = RecruiterSubmission.objects.filter(study=study).select_related(
+        "enrolment__participant__recruiter_id"
+    )
     known = {row.submission_id: row for row in rows}
     return [_note_one(study, each, known.get(each.id), at) for each in submissions]
 
@@ -66,12 +74,15 @@ def _note_all(study: Study, submissions: list[Submission], at: datetime) -> list
 def _note_one(
     study: Study, told: Submission, known: RecruiterSubmission | None, at: datetime
 ) -> Outcome:
-    if known is not None and _says_nothing_new(known, told.status, at):
+    if known is not None and _says_nothing_new(known, told, at):
         return Outcome.NOTED
-    return note(study, Message(told.id, told.participant_id, told.status, at))
+    message = Message(told.id, told.participant_id, told.status, at)
+    return note(study, message, is_listed=True)
 
 
-def _says_nothing_new(known: RecruiterSubmission, status: SubmissionStatus, at: datetime) -> bool:
-    if supersedes(status, at, known.status, known.status_at):
+def _says_nothing_new(known: RecruiterSubmission, told: Submission, at: datetime) -> bool:
+    if is_anothers(known, told.participant_id):
+        return False
+    if supersedes(told.status, at, known.status, known.status_at):
         return False
     return decide(known.enrolment.state, known.status) not in ENDS

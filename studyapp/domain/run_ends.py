@@ -160,9 +160,8 @@ def restore_run(study: Study, participant_code: str) -> Enrolment:
         _refuse_second_run(study, participant_code)
         run = _last_run(study, participant_code, RESTORABLE, "has no run whose end can be undone")
         old_state = run.state
-        if run.ended_from == EnrolmentState.COMPLETED:
-            run.state = EnrolmentState.COMPLETED
-        else:
+        run.state = restored_state(run)
+        if run.state != EnrolmentState.COMPLETED:
             _go_on(run, study.lease_minutes)
         run.seat = _seat_again(study, run, participant_code)
         run.end_reason = run.end_note = run.ended_from = ""
@@ -171,10 +170,16 @@ def restore_run(study: Study, participant_code: str) -> Enrolment:
         return run
 
 
-def _go_on(run: Enrolment, lease_minutes: int) -> None:
-    """Set a run that stopped going again, and the trial that it was in."""
+def restored_state(run: Enrolment) -> EnrolmentState:
+    """The state of an ended run once its end is undone."""
+    if run.ended_from == EnrolmentState.COMPLETED:
+        return EnrolmentState.COMPLETED
     has_begun = run.started_at is not None
-    run.state = EnrolmentState.ACTIVE if has_begun else EnrolmentState.CONSENTED
+    return EnrolmentState.ACTIVE if has_begun else EnrolmentState.CONSENTED
+
+
+def _go_on(run: Enrolment, lease_minutes: int) -> None:
+    """Give a run that goes on a new lease, and open the trial that it was in."""
     run.ended_at = None
     run.lease_until = timezone.now() + timedelta(minutes=lease_minutes)
     Trial.objects.filter(enrolment=run, state=TrialState.INCOMPLETE).update(state=TrialState.OPEN)

@@ -19,10 +19,12 @@ from studyapp.domain.one_participant import (
     recruiter_id_of,
     runs_seen,
 )
+from studyapp.domain.prolific_submissions import ends_again
 from studyapp.domain.run_actions import ACTIONS, RunAction
+from studyapp.domain.run_ends import restored_state
 from studyapp.enums import Role
 from studyapp.errors import StudyError
-from studyapp.models import Study
+from studyapp.models import Enrolment, Study
 from studyapp.run_forms import RunActionForm
 from studyapp.views.participant_words import asks, consequence, run_words
 from studyapp.views.researcher_layout import page
@@ -87,7 +89,14 @@ def participant_action(
     until = f", until {moment(acted.run.lease_until)} UTC" if wanted.needs_minutes else ""
     already = "" if acted.is_new else " It was so before: nothing was changed."
     messages.success(request, f"{participant}: {wanted.done}{until}.{already}")
+    for warning in _ends_again(wanted, acted.run, acted.run.state):
+        messages.warning(request, f"{participant}: {warning}")
     return redirect(_back(study, participant, given["back"]))
+
+
+def _ends_again(action: RunAction, run: Enrolment, state: str) -> list[str]:
+    """What is said of an undone end that does not last."""
+    return ends_again(run, state) if action.name == "restore" else []
 
 
 def _back(study: Study, participant: str, back: str) -> str:
@@ -129,11 +138,12 @@ def _action_page(
 ) -> HttpResponse:
     study = request.study
     is_possible = seen.run.state in action.allowed_from
+    lines = consequence(action, seen) + _ends_again(action, seen.run, restored_state(seen.run))
     context: dict[str, Any] = {
         "participant": seen.run.participant.code,
         "action": action,
         "asks": asks(action, seen),
-        "consequence": consequence(action, seen) if is_possible else [],
+        "consequence": lines if is_possible else [],
         "is_possible": is_possible,
         "state": seen.run.get_state_display().lower(),
         "form": form,

@@ -9,6 +9,7 @@ from django.core.management import call_command
 
 from studyapp.models import Enrolment, Slot, Study, Subset
 from tests import factories
+from tests.prolific_cast import arrive, connected_study, tell
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +32,19 @@ def test_a_run_is_ended_and_the_end_undone(study, capsys, command, options, stat
     call_command("restore_run", study.slug, code)
     assert Enrolment.objects.get().state == "consented"
     assert capsys.readouterr().out == f"{code}: reading the instructions again, in slot 1.1.\n"
+
+
+def test_undoing_an_end_that_prolific_told_says_that_it_will_not_last(capsys):
+    study = connected_study()
+    run = arrive(study, "p1", "s1")
+    tell(study, "s1", "p1", "returned")
+    call_command("restore_run", study.slug, run.participant.code)
+    assert capsys.readouterr().out == (
+        f"{run.participant.code}: reading the instructions again, in slot 1.1.\n"
+        "Prolific says RETURNED of the submission. Once it says so again, at the latest when its "
+        "list is read, the run is ended again: undoing its end lasts only if Prolific changes "
+        "that.\n"
+    )
 
 
 def test_notes_are_kept(study):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from studyapp.domain.prolific_submissions import ends_again
 from studyapp.domain.run_ends import restore_run
 from studyapp.management.runs import RunCommand
 from studyapp.models import Enrolment, Study
@@ -14,4 +15,5 @@ class Command(RunCommand):
         return restore_run(study, code)
 
     def says(self, run: Enrolment) -> str:
-        return f"{run.get_state_display().lower()} again, in slot {run.slot}."
+        again = f"{run.get_state_display().lower()} again, in slot {run.slot}."
+        return "\n".join([again, *ends_again(run, run.state)])

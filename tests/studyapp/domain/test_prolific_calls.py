@@ -59,6 +59,34 @@ def all_due() -> None:
     RecruiterCall.objects.update(due_at=timezone.now() - timedelta(seconds=1))
 
 
+# ---- whose submission it is ----------------------------------------------------------------------
+
+
+def test_nothing_is_asked_about_the_submission_of_another_person() -> None:
+    study = connected_study(n_replications=3)
+    set_up(study, return_after_minutes=10)
+    screened_out(study, "other", "s1")
+    silent(arrive(study, "somebody", "s2"), minutes=60)
+    with ProlificServer() as server, connected(server):
+        server.add("s1", "p1")
+        server.add("s2", "p2")
+        assert (written_down(study), run_due(study)) == (2, 0)
+        assert (server.sent("transition"), server.sent("request-return")) == ([], [])
+    said = "At Prolific this submission is another person's than this run's, so nothing was asked."
+    calls = RecruiterCall.objects.values_list("state", "error")
+    assert list(calls) == [(JobState.FAILED, said)] * 2
+
+
+def test_calls_for_another_run_go_when_prolific_names_the_person_of_a_submission() -> None:
+    study = connected_study(n_replications=3)
+    screened_out(study, "other", "s1")
+    assert written_down(study) == 1
+    own = arrive(study, "p1", "s1")
+    assert tell(study, "s1", "p1", "active") == "noted"
+    assert (RecruiterCall.objects.count(), written_down(study)) == (0, 0)
+    assert (RecruiterSubmission.objects.get().enrolment, state_of(own)) == (own, "consented")
+
+
 # ---- screen-outs ---------------------------------------------------------------------------------
 
 

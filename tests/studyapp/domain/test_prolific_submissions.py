@@ -32,6 +32,13 @@ from tests.prolific_server import STUDY_ID, TOKEN, Fault, ProlificServer
 pytestmark = pytest.mark.django_db
 
 
+def listed(study: Study, submission: str, person: str, status: str) -> Synced:
+    """Read Prolific's list while it holds one submission."""
+    with ProlificServer() as server, connected(server):
+        server.add(submission, person, status)
+        return sync(study)
+
+
 def test_a_return_frees_the_place_at_once_and_keeps_the_data_marked() -> None:
     study = connected_study()
     first = arrive(study, "p1", "s1")
@@ -93,11 +100,20 @@ def test_an_earlier_submission_of_the_same_person_does_not_end_the_run() -> None
     assert state_of(run) == "consented"
 
 
-def test_without_the_submission_in_the_link_the_only_run_of_a_person_is_meant() -> None:
+def test_without_the_submission_in_the_link_the_list_means_the_only_run_of_a_person() -> None:
     study = connected_study(recruiting={"id_parameter": "PROLIFIC_PID"})
     run = arrive(study, "p1")
-    assert tell(study, "s1", "p1", "returned") == "ended"
+    assert listed(study, "s1", "p1", "RETURNED") == Synced(1, 0, n_ended=1)
     assert state_of(run) == "returned"
+
+
+def test_without_the_submission_in_the_link_a_message_alone_means_nobody() -> None:
+    study = connected_study(recruiting={"id_parameter": "PROLIFIC_PID"})
+    run = arrive(study, "p1")
+    assert tell(study, "s1", "p1", "returned") == "unmatched"
+    assert (state_of(run), RecruiterSubmission.objects.count()) == ("consented", 0)
+    listed(study, "s1", "p1", "ACTIVE")
+    assert tell(study, "s1", "p1", "returned") == "ended"
 
 
 def two_runs(study: Study, sessions: tuple[str, str]) -> list[Enrolment]:
@@ -124,7 +140,7 @@ def test_of_two_runs_without_a_submission_in_the_link_none_is_guessed() -> None:
         8, recruiting={"id_parameter": "PROLIFIC_PID", "repeats": 2}, n_subsets=4
     )
     first, second = two_runs(study, ("", ""))
-    assert tell(study, "s1", "p1", "returned") == "unmatched"
+    assert listed(study, "s1", "p1", "RETURNED") == Synced(1, 1, 0)
     assert (state_of(first), state_of(second)) == ("completed", "consented")
 
 
@@ -132,7 +148,7 @@ def test_pilot_runs_are_never_touched() -> None:
     study = connected_study(recruiting={"id_parameter": "PROLIFIC_PID"})
     run = arrive(study, "p1")
     Enrolment.objects.filter(pk=run.pk).update(run_kind=RunKind.PILOT)
-    assert tell(study, "s1", "p1", "returned") == "unmatched"
+    assert listed(study, "s1", "p1", "RETURNED") == Synced(1, 1, 0)
     assert state_of(run) == "consented"
 
 
@@ -143,6 +159,48 @@ def test_submissions_named_by_links_are_known_before_prolific_tells_of_them() ->
     now = timezone.now()
     assert [link_sessions(study, now), link_sessions(study, now)] == [1, 0]
     assert status_of("s1") == "unknown"
+
+
+def test_a_message_that_names_another_person_than_the_runs_is_nobodys() -> None:
+    study = connected_study(n_replications=3)
+    run = arrive(study, "other", "s1")
+    link_sessions(study, timezone.now())
+    assert tell(study, "s1", "p1", "rejected") == "unmatched"
+    assert (state_of(run), status_of("s1")) == ("consented", "unknown")
+    assert listed(study, "s1", "p1", "REJECTED") == Synced(1, 1, 0)
+    assert (state_of(run), status_of("s1")) == ("consented", "unknown")
+    assert tell(study, "s1", "other", "returned") == "ended"
+
+
+def taken_submission(study: Study) -> list[Enrolment]:
+    """Somebody came with the id of a submission before the person whose it is."""
+    other = arrive(study, "other", "s1")
+    link_sessions(study, timezone.now())
+    return [other, arrive(study, "p1", "s1")]
+
+
+@pytest.mark.parametrize("by_list", [False, True])
+def test_a_submission_in_two_links_is_that_of_the_person_prolific_names(by_list: bool) -> None:
+    study = connected_study(n_replications=3)
+    other, own = taken_submission(study)
+    assert RecruiterSubmission.objects.get().enrolment == other
+    if by_list:
+        assert listed(study, "s1", "p1", "REJECTED") == Synced(1, 0, 1)
+    else:
+        assert tell(study, "s1", "p1", "rejected") == "ended"
+    assert (state_of(other), state_of(own)) == ("consented", "rejected")
+    assert RecruiterSubmission.objects.get().enrolment == own
+    # Whoever brought it comes no further with it afterwards.
+    assert link_sessions(study, timezone.now()) == 0
+
+
+@pytest.mark.parametrize("people", [("other", "p1"), ("p1", "other")])
+def test_of_two_people_with_the_same_submission_none_is_guessed(people: tuple[str, str]) -> None:
+    study = connected_study(n_replications=3)
+    runs = {person: arrive(study, person, "s1") for person in people}
+    assert link_sessions(study, timezone.now()) == 0
+    assert tell(study, "s1", "p1", "returned") == "ended"
+    assert (state_of(runs["other"]), state_of(runs["p1"])) == ("consented", "returned")
 
 
 def test_a_withdrawal_takes_the_submission_along_and_no_message_brings_it_back() -> None:

@@ -12,9 +12,17 @@ from django.test import Client
 
 from studyapp.domain import prolific_hooks
 from studyapp.domain.prolific_hooks import MAX_BYTES
-from studyapp.models import AuditEntry, ProlificLink, RecruiterSubmission, Study
+from studyapp.models import AuditEntry, Enrolment, ProlificLink, RecruiterSubmission, Study
 from tests import factories
-from tests.prolific_cast import SECRET, arrive, connected, connected_study, signed, state_of
+from tests.prolific_cast import (
+    RECRUITING,
+    SECRET,
+    arrive,
+    connected,
+    connected_study,
+    signed,
+    state_of,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +92,25 @@ def test_a_submission_that_is_not_ours_is_counted_and_no_error() -> None:
     study = connected_study()
     assert send(study, body_of("s9", "p9")).status_code == 200
     assert counted() == (1, 1, 0)
+
+
+@pytest.mark.parametrize("parameters", [{"id_parameter": "PROLIFIC_PID"}, RECRUITING])
+def test_a_message_about_another_study_of_the_workspace_ends_no_run_here(parameters: Any) -> None:
+    one = connected_study(slug="one", recruiting=parameters)
+    other = connected_study(slug="other", recruiting=parameters)
+    with_session = "other_parameters" in parameters
+    here = arrive(one, "p1", "s1" if with_session else "")
+    elsewhere = arrive(other, "p1", "s2" if with_session else "")
+    completed_at = Enrolment.objects.get(pk=elsewhere.pk).consented_at
+    Enrolment.objects.filter(pk=elsewhere.pk).update(state="completed", ended_at=completed_at)
+    body = body_of("s1", "p1", "REJECTED")
+    headers = signed(body)
+    assert [send(study, body, headers).status_code for study in (one, other)] == [200, 200]
+    assert (state_of(here), state_of(elsewhere)) == (
+        "rejected" if with_session else "consented",
+        "completed",
+    )
+    assert ProlificLink.objects.get(study=other).n_messages_unmatched == 1
 
 
 FORGED = {

@@ -14,6 +14,7 @@ from studyapp.domain import run_ends
 from studyapp.enums import EnrolmentState, TrialState
 from studyapp.models import AuditEntry, Enrolment, Study, Trial
 from tests import factories
+from tests.prolific_cast import arrive, connected_study, tell
 from tests.studyapp.views.console import finished, played, read, url, words
 
 pytestmark = pytest.mark.django_db
@@ -171,6 +172,40 @@ def test_a_rejection_of_a_finished_run_is_undone(client: Client, study: Study) -
     assert "The run counts as completed again, with 4 trials." in told
     post(client, study, run, "restore")
     assert Enrolment.objects.get(pk=run.pk).state == EnrolmentState.COMPLETED
+
+
+@pytest.mark.parametrize("is_finished", [False, True])
+def test_undoing_an_end_that_prolific_told_says_that_it_will_not_last(
+    client: Client, is_finished: bool
+) -> None:
+    study = connected_study()
+    run = arrive(study, "p1", "s1")
+    if is_finished:
+        Enrolment.objects.filter(pk=run.pk).update(
+            state="completed", started_at=run.consented_at, ended_at=run.consented_at
+        )
+    said = "Prolific says REJECTED of the submission."
+    for _ in range(2):
+        assert tell(study, "s1", "p1", "rejected") == "ended"
+        told = words(read(client, address(study, run, "restore")))
+        assert said in told
+        assert "the run is ended again: undoing its end lasts only if Prolific changes" in told
+        assert post(client, study, run, "restore").status_code == 302
+        shown = words(read(client, url("study-participant", study, run.participant.code)))
+        assert "The end is undone." in shown
+        assert said in shown
+
+
+def test_undoing_an_end_that_prolific_knows_nothing_of_says_nothing_of_it(client: Client) -> None:
+    study = connected_study()
+    run = arrive(study, "p1", "s1")
+    tell(study, "s1", "p1", "active")
+    post(client, study, run, "return")
+    assert "Prolific says" not in words(read(client, address(study, run, "restore")))
+    post(client, study, run, "restore")
+    shown = words(read(client, url("study-participant", study, run.participant.code)))
+    assert "The end is undone." in shown
+    assert "Prolific says" not in shown
 
 
 def test_an_end_whose_place_is_taken_cannot_be_undone(client: Client) -> None:
