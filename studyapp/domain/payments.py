@@ -1,17 +1,18 @@
 """Who is to be paid: recruiter ids with how their runs ended, apart from everything they answered.
 
-There is no pseudonym in it: the file leads from no id to any answer.
+There is no pseudonym in it, and times are cut to the minute. Where few people came, such times
+may still lead from an id to a row of the raw export: who holds both can compare them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
 
 from studyapp.domain import audit
-from studyapp.domain.export_times import utc_text
 from studyapp.domain.held_slots import finished_main_trials
 from studyapp.enums import AuditAction, EnrolmentState
 from studyapp.models import Enrolment, Study
@@ -43,7 +44,8 @@ _FIELDS = (
 def payment_rows(study: Study) -> list[tuple[Any, ...]]:
     """A row for each run that a recruiter's id led to, in the order of the ids: see COLUMNS.
 
-    That the ids were read is logged in the same transaction. Times are ISO 8601 in UTC.
+    That the ids were read is logged in the same transaction. Times are ISO 8601 in UTC, to the
+    minute (cut, not rounded).
     """
     with transaction.atomic():
         rows = list(_rows(study))
@@ -64,5 +66,11 @@ def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
             "yes" if EnrolmentState.COMPLETED in (state, ended_from) else "no",
             n_done,
             n_trials,
-            *map(utc_text, times),
+            *map(_minute, times),
         )
+
+
+def _minute(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%MZ}"

@@ -214,7 +214,9 @@ def test_the_filtered_list_is_saved_whole(
     assert rows[1]["held_until"].endswith("Z")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", " =1", "＝1", "\u200b@A"]
+)
 def test_no_cell_of_a_file_is_a_formula(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
     assert (safe_cell("a=1"), safe_cell(None), safe_cell(0)) == ("a=1", "", "0")
@@ -251,6 +253,12 @@ def test_payments_hold_ids_and_no_pseudonym_and_are_logged(
         ["w3", "rejected", "yes", "4", "4"],
     ]
     assert list(rows[0]) == [*told, "consented_at", "started_at", "ended_at"]
+    done = Enrolment.objects.get(pk=people["done"].pk)
+    moments = (done.consented_at, done.started_at, done.ended_at)
+    assert [rows[0][name] for name in ("consented_at", "started_at", "ended_at")] == [
+        f"{moment:%Y-%m-%dT%H:%MZ}" for moment in moments
+    ]
+    assert rows[1]["ended_at"] == ""
     text = response.content.decode()
     assert not any(person.code in text for person in Participant.objects.all())
     assert response.headers["Cache-Control"] == "no-store"
