@@ -8,14 +8,12 @@ from typing import Any
 
 from django.http import HttpResponse
 
-#: A spreadsheet takes a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+from studyapp.domain.spreadsheet import without_formula
 
 
 def safe_cell(value: Any) -> str:
     """A value as text that no spreadsheet runs: None is empty, formulas get an apostrophe."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return "" if value is None else without_formula(str(value))
 
 
 def csv_download(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> HttpResponse:

@@ -17,7 +17,9 @@ from django.db.models import Min
 from django.utils.crypto import salted_hmac
 
 from studyapp.domain.export_rows import exported_runs, kind_marks
+from studyapp.domain.export_settings import asked_questions
 from studyapp.domain.export_times import utc_text
+from studyapp.domain.return_addresses import asks_for_code
 from studyapp.domain.sitting_settings import SECRET_SETTINGS
 from studyapp.enums import TrialKind, TrialState
 from studyapp.models import Enrolment, Study, Trial
@@ -93,11 +95,11 @@ class Deidentified:
     """Changes the rows and the settings of one study's export; reads the beginnings first."""
 
     def __init__(self, study: Study, include_simulated: bool):
-        self._study = study
         self._key = salted_hmac(f"{SALT}:{study.code}", "", algorithm="sha256").digest()
         self._moves = _moves(study, include_simulated)
         self._orders = _slot_orders(study, include_simulated)
         self._open_questions = _open_questions(study)
+        self._codes = _codes(study)
 
     def rows(self, table: str, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows of a table of the export, changed. Event rows need their ``participant_id``."""
@@ -114,12 +116,22 @@ class Deidentified:
         kept = {name: value for name, value in settings.items() if name in KEPT_SETTINGS}
         return kept | {
             "deidentified": True,
-            "sitting": _without(kept["sitting"], _SECRET_SITTING),
+            "title": self._without_codes(kept["title"]),
+            "sitting": self._sitting(kept["sitting"]),
             "texts": {
                 name: self._without_codes(text)
                 for name, text in _without(kept["texts"], _SECRET_TEXTS).items()
             },
         }
+
+    def _sitting(self, sitting: dict[str, Any]) -> dict[str, Any]:
+        told = _without(sitting, _SECRET_SITTING)
+        if "questionnaire" in told:
+            told["questionnaire"] = [
+                question | {"text": self._without_codes(question["text"])}
+                for question in told["questionnaire"]
+            ]
+        return told
 
     def new_name(self, letter: str, name: str) -> str:
         """Another name for ``name``, which cannot be turned back without the server's key."""
@@ -143,11 +155,8 @@ class Deidentified:
         return self._open_questions.get(question, True)
 
     def _without_codes(self, text: str) -> str:
-        settings = (self._study.sitting_setting(name) for name in sorted(SECRET_SETTINGS))
-        codes = (self._study.completion_code, *settings)
-        for code in codes:
-            if len(code) >= _SHORTEST_CODE:
-                text = text.replace(code, f"[{LEFT_OUT}]")
+        for code in self._codes:
+            text = text.replace(code, f"[{LEFT_OUT}]")
         return text
 
 
@@ -227,9 +236,33 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 
 def _open_questions(study: Study) -> dict[str, bool]:
-    """Whether each question takes any text, or a number without bounds, which may name somebody."""
-    return {
-        question["name"]: question["kind"] == "text"
-        or (question["kind"] == "number" and not {"min", "max"} <= set(question))
-        for question in study.sitting_setting("questionnaire")
-    }
+    """Whether a question ever took any text, or a number without bounds, which may name somebody.
+
+    Answers stay as they were given, whatever the question has become since.
+    """
+    found: dict[str, bool] = {}
+    for question in asked_questions(study):
+        is_open = question["kind"] == "text" or (
+            question["kind"] == "number" and not {"min", "max"} <= set(question)
+        )
+        found[question["name"]] = is_open or found.get(question["name"], False)
+    return found
+
+
+def _codes(study: Study) -> list[str]:
+    """Every code that the study has or had, the longest first, since one may hold another."""
+    codes = {study.completion_code, *map(study.sitting_setting, SECRET_SETTINGS)}
+    for content in study.versions.values_list("content", flat=True):
+        sitting = content.get("sitting", {})
+        codes |= {content.get("completion_code", "")}
+        codes |= {sitting.get(name, "") for name in SECRET_SETTINGS}
+        codes |= _secret_addresses(sitting)
+    codes |= _secret_addresses(study.sitting)
+    found = (code for code in codes if len(code) >= _SHORTEST_CODE)
+    return sorted(found, key=lambda code: (-len(code), code))
+
+
+def _secret_addresses(sitting: dict[str, Any]) -> set[str]:
+    """Return addresses that say as a whole what a code says elsewhere."""
+    addresses = {sitting.get(name, "") for name in _SECRET_SITTING}
+    return {address for address in addresses if address and not asks_for_code(address)}

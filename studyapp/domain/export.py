@@ -24,7 +24,12 @@ from studyapp.domain.export_rows import (
     questionnaire_rows,
     trial_rows,
 )
-from studyapp.domain.export_settings import study_json, study_settings, study_versions
+from studyapp.domain.export_settings import (
+    asked_questions,
+    study_json,
+    study_settings,
+    study_versions,
+)
 from studyapp.domain.export_snapshot import read_snapshot
 from studyapp.domain.spreadsheet import is_number
 from studyapp.errors import StudyError
@@ -159,9 +164,13 @@ def _kinds(columns: Any, table: str, shape: Shape) -> dict[str, str]:
 
 
 def _answers_in_numbers(study: Study) -> Callable[[dict[str, Any], str], bool]:
-    """Which answers of the questionnaire are numbers, though their column holds texts too."""
-    questions = study.sitting_setting("questionnaire")
-    numeric = {each["name"] for each in questions if each["kind"] in ("scale", "number")}
+    """Which answers of the questionnaire are numbers, though their column holds texts too.
+
+    Those to questions that were for a number in every version.
+    """
+    questions = list(asked_questions(study))
+    worded = {each["name"] for each in questions if each["kind"] not in ("scale", "number")}
+    numeric = {each["name"] for each in questions} - worded
     return lambda row, column: (
         column == "value" and row["name"] in numeric and is_number(row["value"])
     )

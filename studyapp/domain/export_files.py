@@ -10,6 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from studyapp.codes import random_code
 from studyapp.enums import JobState
 from studyapp.models import ExportJob, Study
 
@@ -49,10 +50,13 @@ def _sha256(path: str, n_bytes: int, changed_ns: int) -> str:
 def making_folder(job: ExportJob) -> Path:
     """An empty folder to make the job's file in; what a killed worker left there is removed.
 
-    The caller holds the job's lease. Raises OSError.
+    Its name is of this attempt alone: a worker that has lost the job and cleans up after itself
+    touches nothing of the next one's. The caller holds the job's lease. Raises OSError.
     """
-    folder = folder_of(job.study) / f"{MAKING}{job.pk}"
-    shutil.rmtree(folder, ignore_errors=True)
+    place = folder_of(job.study)
+    for left in [place / f"{MAKING}{job.pk}", *place.glob(f"{MAKING}{job.pk}-*")]:
+        shutil.rmtree(left, ignore_errors=True)
+    folder = place / f"{MAKING}{job.pk}-{random_code(8)}"
     folder.mkdir(parents=True)
     return folder
 

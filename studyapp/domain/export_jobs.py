@@ -19,7 +19,8 @@ from studyapp.codes import random_code
 from studyapp.domain import audit, bells, export_files
 from studyapp.domain.export import ExportSummary, Shape, export_study
 from studyapp.domain.export_rows import exported_runs
-from studyapp.domain.leases import NO_LEASE, Lease, finish, kept, take
+from studyapp.domain.leases import NO_LEASE, Lease, finish, kept, renew, take
+from studyapp.domain.overtaken import refuse_if_overtaken, until_kept
 from studyapp.domain.progress import worker_answers
 from studyapp.enums import AuditAction, ExportVariant, JobState, SpreadsheetCopies
 from studyapp.errors import BrokerAway, NotEditable, StudyError
@@ -161,7 +162,7 @@ def run_job(job_id: int) -> bool:
         return False
     with kept(lease):
         try:
-            return _make(lease, job)
+            return until_kept(lease, job.study, lambda n_before: _make(lease, job, n_before))
         except (OSError, StudyError) as error:
             return bells.fail(lease, _without_path(error))
         except Exception as error:
@@ -169,24 +170,37 @@ def run_job(job_id: int) -> bool:
             return bells.fail(lease, f"{type(error).__name__}: {error}")
 
 
-def _make(lease: Lease, job: ExportJob) -> bool:
+def _make(lease: Lease, job: ExportJob, n_before: int) -> bool:
     """Write the file beside its place, and move it there once; it stays if the row says so."""
-    making = export_files.making_folder(job)
+    with transaction.atomic():
+        # Whoever has the job now cannot lose it, and its folder, before this transaction ends.
+        if not renew(lease):
+            return False
+        making = export_files.making_folder(job)
     try:
         made = export_study(job.study, making / "export.zip", job.with_simulated, shape=_shape(job))
         name = f"{job.pk}-{random_code(16)}.zip"
         made.path.replace(export_files.folder_of(job.study) / name)
     finally:
         shutil.rmtree(making, ignore_errors=True)
-    if store_result(lease, job, name, made):
-        return True
-    export_files.delete_file(job.study, name)
-    return False
+    is_kept = False
+    try:
+        is_kept = store_result(lease, job, name, made, n_before)
+    finally:
+        if not is_kept:
+            export_files.delete_file(job.study, name)
+    return is_kept
 
 
-def store_result(lease: Lease, job: ExportJob, name: str, made: ExportSummary) -> bool:
-    """End the job with its file, and let go of older ones; False when the lease was lost."""
+def store_result(
+    lease: Lease, job: ExportJob, name: str, made: ExportSummary, n_before: int
+) -> bool:
+    """End the job with its file, and let go of older ones; False when the lease was lost.
+
+    ``n_before`` is the number of withdrawals before the data were read. Raises OvertakenError.
+    """
     with transaction.atomic():
+        refuse_if_overtaken(job.study, n_before)
         is_ours = finish(
             lease,
             JobState.DONE,

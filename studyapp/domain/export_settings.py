@@ -27,8 +27,9 @@ FORMAT_VERSION = "1"
 def study_settings(study: Study) -> dict[str, Any]:
     """Everything of study.json but the schedule (statistics.md 1.3, and the schema of --config).
 
-    The codes stay out, of completion and of declining: who reads a published export must not be
-    able to claim pay.
+    The settings that hold codes stay out, also those of earlier versions. A text that repeats a
+    code is told as participants saw it, code and all, here and in ``versions``; the de-identified
+    export blots codes out of texts.
     """
     conditions = list(study.conditions.order_by("position"))
     labels = set(main_claims(study).values_list("label", flat=True).distinct())
@@ -85,6 +86,13 @@ def study_settings(study: Study) -> dict[str, Any]:
 def study_versions(study: Study) -> dict[int, str]:
     """What trials call the version that they ran under, by its number. Empty for a draft."""
     return {version.number: version.name for version in study.versions.order_by("number")}
+
+
+def asked_questions(study: Study) -> Iterator[dict[str, Any]]:
+    """The questions of every version and of the study as it is now; a name may come with others."""
+    for content in study.versions.order_by("number").values_list("content", flat=True):
+        yield from content.get("sitting", {}).get("questionnaire", [])
+    yield from study.sitting_setting("questionnaire")
 
 
 def exported_versions(study: Study) -> list[dict[str, Any]]:

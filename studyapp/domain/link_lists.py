@@ -17,13 +17,12 @@ from studyapp.domain import audit
 from studyapp.domain.join_forms import invite
 from studyapp.domain.link_names import NewLink
 from studyapp.domain.personal_links import address_of, digest_of_token, takes_link
+from studyapp.domain.spreadsheet import without_formula
 from studyapp.enums import AuditAction, EnrolmentState, RunKind, StudyState
 from studyapp.errors import BadUpload, NotEditable, StudyError
 from studyapp.models import Enrolment, PersonalLink, Study
 from studyapp.models.assignment import RUNNING
 
-#: A text that begins so is taken for a formula by spreadsheets.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 CHUNK = 500
 
 
@@ -199,15 +198,10 @@ def csv_of_links(study: Study, links: Iterable[PersonalLink]) -> Iterator[str]:
     yield _csv_line(["name", "kind", "link", "state"])
     for link in links:
         address = "" if link.revoked_at else address_of(study, link.token)
-        yield _csv_line([_neutral(link.name), link.run_kind, address, state_words(link)])
+        yield _csv_line([without_formula(link.name), link.run_kind, address, state_words(link)])
 
 
 def _csv_line(cells: list[str]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerow(cells)
     return out.getvalue()
-
-
-def _neutral(text: str) -> str:
-    """A name that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,19 +1,20 @@
 """Who is to be paid: recruiter ids, and names of personal links, with how their runs ended, apart
 from everything they answered.
 
-There is no pseudonym in it: the file leads from no id and no name to any answer.
+There is no pseudonym in it, and times are cut to the minute. Where few people came, such times
+may still lead from an id to a row of the raw export: who holds both can compare them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
 
 from studyapp.domain import audit
-from studyapp.domain.export_times import utc_text
 from studyapp.domain.held_slots import finished_main_trials
 from studyapp.domain.recruiting import recruits_by_id
 from studyapp.enums import AuditAction, EnrolmentState
@@ -49,7 +50,8 @@ def payment_rows(study: Study) -> list[tuple[Any, ...]]:
     """A row for each run that an id or a personal link led to: see COLUMNS.
 
     The ids come first, in their order, then the names in theirs; each row has one of the two. That
-    they were read is logged in the same transaction. Times are ISO 8601 in UTC.
+    they were read is logged in the same transaction. Times are ISO 8601 in UTC, to the minute (cut,
+    not rounded).
     """
     with transaction.atomic():
         rows = list(_rows(study))
@@ -83,5 +85,11 @@ def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
             "yes" if EnrolmentState.COMPLETED in (state, ended_from) else "no",
             n_done,
             n_trials,
-            *map(utc_text, times),
+            *map(_minute, times),
         )
+
+
+def _minute(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%MZ}"

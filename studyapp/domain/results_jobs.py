@@ -10,12 +10,14 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from studyapp.domain import bells, results_report
 from studyapp.domain.bells import ENDED
 from studyapp.domain.blinding import refuse_while_blind
 from studyapp.domain.leases import Lease, finish, kept, take
+from studyapp.domain.overtaken import refuse_if_overtaken, until_kept
 from studyapp.domain.progress import worker_answers
 from studyapp.domain.results import read_data, results_content
 from studyapp.domain.results_version import DataVersion, data_version
@@ -167,14 +169,15 @@ def run_job(job_id: int, *, with_comparison: bool = True) -> bool:
     lease = take(ResultsJob, job_id)
     if lease is None:
         return False
-    job = ResultsJob.objects.select_related("study").get(pk=job_id)
+    job = ResultsJob.objects.select_related("study").filter(pk=job_id).first()
+    if job is None:  # somebody withdrew at this moment
+        return False
+    make = _make_report if job.kind == ResultsKind.REPORT else _work_out
     with kept(lease):
         try:
-            if job.kind == ResultsKind.REPORT:
-                return _make_report(lease, job)
-            data = read_data(job.study, job.with_simulated)
-            content = results_content(job.study, data, job.with_simulated, with_comparison)
-            return store_result(lease, data.version, content)
+            return until_kept(
+                lease, job.study, lambda n_before: make(lease, job, n_before, with_comparison)
+            )
         except (ValueError, StudyError) as error:
             return fail_job(lease, str(error))
         except Exception as error:
@@ -182,27 +185,44 @@ def run_job(job_id: int, *, with_comparison: bool = True) -> bool:
             return fail_job(lease, f"{type(error).__name__}: {error}")
 
 
-def _make_report(lease: Lease, job: ResultsJob) -> bool:
+def _work_out(lease: Lease, job: ResultsJob, n_before: int, with_comparison: bool) -> bool:
+    """Work the measures out and store them."""
+    data = read_data(job.study, job.with_simulated)
+    content = results_content(job.study, data, job.with_simulated, with_comparison)
+    return store_result(lease, job.study, data.version, content, n_before)
+
+
+def _make_report(lease: Lease, job: ResultsJob, n_before: int, with_comparison: bool) -> bool:
     """Build the report's file; it stays only if the row says that it is there."""
     version, content = results_report.build(job.study, job.with_simulated)
-    is_ours = store_result(lease, version, content)
+    is_ours = False
+    try:
+        is_ours = store_result(lease, job.study, version, content, n_before)
+    finally:
+        if not is_ours:
+            results_report.drop(job.study, content["file"])
     if is_ours:
         results_report.keep_only(job.study, content["file"])
-    else:
-        results_report.drop(job.study, content["file"])
     return is_ours
 
 
-def store_result(lease: Lease, version: DataVersion, content: dict[str, Any]) -> bool:
-    """End the job with its result; False, and nothing stored, when the lease was lost."""
-    return finish(
-        lease,
-        JobState.DONE,
-        content=content,
-        version=version.token,
-        n_trials=version.n_trials,
-        computed_at=timezone.now(),
-    )
+def store_result(
+    lease: Lease, study: Study, version: DataVersion, content: dict[str, Any], n_before: int
+) -> bool:
+    """End the job with its result; False, and nothing stored, when the lease was lost.
+
+    ``n_before`` is the number of withdrawals before the data were read. Raises OvertakenError.
+    """
+    with transaction.atomic():
+        refuse_if_overtaken(study, n_before)
+        return finish(
+            lease,
+            JobState.DONE,
+            content=content,
+            version=version.token,
+            n_trials=version.n_trials,
+            computed_at=timezone.now(),
+        )
 
 
 def fail_job(lease: Lease, error: str) -> bool:

@@ -25,15 +25,22 @@ NUMERIC_KINDS = frozenset({"int", "bool", "float"})
 _NUMBER = re.compile(r"[+-]?[0-9]{1,12}([.][0-9]{1,6})?")
 
 
+def without_formula(text: str) -> str:
+    """``text`` with an apostrophe before it where a program would run it as a formula."""
+    return f"'{text}" if _runs(text) else text
+
+
 def safe_text(text: str) -> str:
     """``text`` with an apostrophe before it where a program would not take it for text."""
     if text[:1].isalpha():  # nearly every cell, and no beginning of a formula or a number
         return text
-    begins = text.lstrip(f" \u00a0\u3000{_UNSEEN}")
-    is_taken = begins[:1] in _BREAKS or text.strip().lstrip(_UNSEEN)[:1] in _FORMULA
-    if begins and (is_taken or _CHANGED.fullmatch(text.strip())):
-        return f"'{text}"
-    return text
+    return f"'{text}" if _runs(text) or _CHANGED.fullmatch(text.strip()) else text
+
+
+def _runs(text: str) -> bool:
+    """Whether the first sign that is seen begins a formula, or the text a cell of its own."""
+    first = next((sign for sign in text if sign.isprintable() and sign != " "), "")
+    return first in _FORMULA or text.lstrip(f" \u00a0\u3000{_UNSEEN}")[:1] in _BREAKS
 
 
 def is_number(text: str) -> bool:

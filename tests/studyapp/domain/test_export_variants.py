@@ -23,11 +23,13 @@ from studyapp.domain.export_settings import study_settings
 from studyapp.domain.import_archive import import_study
 from studyapp.domain.spreadsheet import safe_text
 from studyapp.domain.trials import record_decision, start_next_trial
+from studyapp.domain.versions import publish
 from studyapp.enums import EnrolmentState
 from studyapp.models import Enrolment, Slot, Study, Trial
 from tests import factories
 from tests.studyapp.domain import exported
 from tests.studyapp.domain.exported import member, members_of, table, zipped
+from tests.studyapp.domain.test_results_jobs import finish
 
 pytestmark = pytest.mark.django_db
 
@@ -175,6 +177,84 @@ def test_what_people_wrote_and_what_leads_to_them_is_gone(
     assert text == "Your code is [left out]."
 
 
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"kind": "choice", "options": ["a", "b"]},
+        {"kind": "number", "min": 0, "max": 100},
+        {"kind": "scale", "min": 0, "max": 10},
+        None,
+    ],
+    ids=["choice", "number", "scale", "gone"],
+)
+def test_what_was_typed_stays_out_whatever_the_question_became(
+    now: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    asked = {"name": "job", "text": "Job?"}
+    ease = {"name": "ease", "text": "Easy?", "kind": "choice", "options": ["yes", "no"]}
+    study = factories.open_study(sitting={"questionnaire": [asked | {"kind": "text"}, ease]})
+    run = finish(study)
+    questionnaire.submit_questionnaire(run.token, {"job": "7", "ease": "yes"})
+    study.refresh_from_db()
+    questions = [asked | now, ease] if now else [ease]
+    publish(study, {"sitting": {"questionnaire": questions}}, "the question was too open")
+    shape = Shape(deidentified=True, spreadsheet=True, jsonl=True)
+    path = export_study(study, tmp_path / "hidden.zip", shape=shape).path
+    answers = {row["name"]: row["value"] for row in table(path, "questionnaire.csv")}
+    assert answers == {"ease": "yes"}
+
+
+def test_answers_stay_text_in_a_spreadsheet_where_a_version_asked_for_text(tmp_path: Path) -> None:
+    asked = {"name": "job", "text": "Job?"}
+    study = factories.open_study(sitting={"questionnaire": [asked | {"kind": "text"}]})
+    questionnaire.submit_questionnaire(finish(study).token, {"job": "-3"})
+    study.refresh_from_db()
+    scale = asked | {"kind": "scale", "min": -3, "max": 3}
+    publish(study, {"sitting": {"questionnaire": [scale]}}, "a scale is quicker")
+    path = export_study(study, tmp_path / "safe.zip", shape=Shape(spreadsheet=True)).path
+    assert [row["value"] for row in table(path, "spreadsheet/questionnaire.csv")] == ["'-3"]
+
+
+def test_codes_of_earlier_versions_are_left_out_of_every_text(tmp_path: Path) -> None:
+    study = factories.open_study(
+        completion_code="OLDCODE",
+        sitting={
+            "declined_code": "OLDCODE-NO",
+            "screened_out_url": "https://x.example.org/grant?t=77",
+            "questionnaire": [{"name": "q", "text": "Kept OLDCODE?", "kind": "text"}],
+        },
+        texts={
+            "completion": "OLDCODE or NEWCODE",
+            "declined": "take OLDCODE-NO",
+            "screened_out": "go to https://x.example.org/grant?t=77",
+        },
+    )
+    changes = {
+        "completion_code": "NEWCODE",
+        "sitting": study.sitting
+        | {"declined_code": "NEWCODE-NO", "screened_out_url": "", "questionnaire": [
+            {"name": "q", "text": "Kept OLDCODE?", "kind": "text"}]},
+    }  # fmt: skip
+    publish(study, changes, "other codes for the second batch")
+    hidden = export_study(study, tmp_path / "hidden.zip", shape=DEIDENTIFIED).path
+    told = exported.records(hidden, "study.json")[0]
+    found = {name: told["texts"][name] for name in ("completion", "declined", "screened_out")}
+    assert found == {
+        "completion": "[left out] or [left out]",
+        "declined": "take [left out]",
+        "screened_out": "go to [left out]",
+    }
+    assert told["sitting"]["questionnaire"][0]["text"] == "Kept [left out]?"
+    for name, content in members_of(hidden).items():
+        for code in (b"OLDCODE", b"NEWCODE", b"t=77"):
+            assert code not in content, name
+    raw = exported.records(export_study(study, tmp_path / "raw.zip").path, "study.json")[0]
+    assert raw["texts"]["completion"] == "OLDCODE or NEWCODE", "as participants saw it"
+    for settings in (raw, *(version["settings"] for version in raw["versions"])):
+        assert "completion_code" not in settings
+        assert "declined_code" not in settings["sitting"]
+
+
 def test_the_reason_of_a_void_trial_is_left_out_and_the_trial_stays_void(
     played: Study, tmp_path: Path
 ) -> None:
@@ -258,6 +338,8 @@ def test_the_report_is_built_from_a_deidentified_export(hidden: Path, tmp_path: 
         ("\u00a0@x", "'\u00a0@x"),
         ("\ufeff=1", "'\ufeff=1"),
         ("＝1+1", "'＝1+1"),
+        ("\u200b \u3000＋1", "'\u200b \u3000＋1"),
+        ("\u2060=1", "'\u2060=1"),
         ("-3", "'-3"),
         ("001", "'001"),
         ("12345678901234567", "'12345678901234567"),

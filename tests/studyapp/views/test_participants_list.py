@@ -223,7 +223,9 @@ def test_the_filtered_list_is_saved_whole(
     assert rows[1]["held_until"].endswith("Z")
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", " =1", "＝1", "\u200b@A"]
+)
 def test_no_cell_of_a_file_is_a_formula(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
     assert (safe_cell("a=1"), safe_cell(None), safe_cell(0)) == ("a=1", "", "0")
@@ -262,6 +264,12 @@ def test_payments_hold_ids_and_no_pseudonym_and_are_logged(
     times = ["consented_at", "started_at", "ended_at"]
     assert list(rows[0]) == [told[0], "link_name", *told[1:], *times]
     assert {row["link_name"] for row in rows} == {""}
+    done = Enrolment.objects.get(pk=people["done"].pk)
+    moments = (done.consented_at, done.started_at, done.ended_at)
+    assert [rows[0][name] for name in times] == [
+        f"{moment:%Y-%m-%dT%H:%MZ}" for moment in moments
+    ]
+    assert rows[1]["ended_at"] == ""
     text = response.content.decode()
     assert not any(person.code in text for person in Participant.objects.all())
     assert response.headers["Cache-Control"] == "no-store"
