@@ -16,10 +16,13 @@ import pandas as pd
 from analysis.checks import check_events, check_trials
 from analysis.columns import FORMAT_VERSION, columns_of
 from analysis.errors import BadTable
+from analysis.members import read_member, size_problems
 from analysis.settings import StudySettings, parse_settings
 from analysis.trial_columns import SLOT_ORDER
 from analysis.typed import typed_table
 
+#: The files of an export that are read here.
+_NAMES = ("trials.csv", "events.csv", "study.json")
 #: What zipfile raises for other files, damaged contents, unknown compression, and passwords.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
@@ -78,18 +81,23 @@ def read_files(trials: Path, study: Path, events: Path | None = None) -> Tables:
 
 
 def read_export(path: Path) -> Tables:
-    """Read and check an EXPORT.zip. Raises BadTable naming the zip and the file inside it."""
+    """Read and check an EXPORT.zip. Raises BadTable naming the zip and the file inside it.
+
+    A file beyond the limits of ``analysis.members`` is refused before anything is read.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             inside = set(archive.namelist())
-            absent = [n for n in ("trials.csv", "events.csv", "study.json") if n not in inside]
+            absent = [n for n in _NAMES if n not in inside]
             if absent:
                 raise BadTable([f"{path}: {name} is not in the zip" for name in absent])
+            if problems := size_problems(archive, _NAMES, str(path)):
+                raise BadTable(problems)
             tables = {
-                name: _parse_table(io.BytesIO(archive.read(name)), f"{path}: {name}")
+                name: _parse_table(io.BytesIO(read_member(archive, name)), f"{path}: {name}")
                 for name in ("trials.csv", "events.csv")
             }
-            study = _parse_study(archive.read("study.json"), f"{path}: study.json")
+            study = _parse_study(read_member(archive, "study.json"), f"{path}: study.json")
     except FileNotFoundError as error:
         raise BadTable(f"{path}: no such file") from error
     except OSError as error:

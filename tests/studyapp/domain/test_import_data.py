@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,23 @@ def test_elsewhere_the_analysis_gives_the_same_document(original, archive, tmp_p
         for path in (archive, again)
     )
     assert first == second
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_table_that_unpacks_to_far_more_is_refused_before_anything_is_read(
+    archive, monkeypatch, name
+):
+    members = members_of(archive)
+    members[name] += b" " * 20 * 1024**2
+    bomb = zipped(archive.with_name("bomb.zip"), members)
+    monkeypatch.setattr("studyapp.domain.import_archive._make_study", None)
+    monkeypatch.setattr("studyapp.domain.import_archive._unpack_one", None)
+    with pytest.raises(BadUpload, match=f"{name} unpacks to .* at most 100 times its packed size"):
+        import_study(bomb, "copy", with_data=True)
+
+
+def test_a_data_table_twice_in_the_zip_is_refused(archive):
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(archive, "a") as twice:
+        twice.writestr("participants.csv", "participant_id\n")
+    with pytest.raises(BadUpload, match=r"participants\.csv is in the zip more than once"):
+        import_study(archive, "copy", with_data=True)
