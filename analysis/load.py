@@ -16,10 +16,15 @@ import pandas as pd
 from analysis.checks import check_events, check_trials
 from analysis.columns import FORMAT_VERSION, columns_of
 from analysis.errors import BadTable
+from analysis.members import read_member, size_problems
 from analysis.settings import StudySettings, parse_settings
 from analysis.trial_columns import SLOT_ORDER
 from analysis.typed import typed_table
 
+#: The files of an export that are read here.
+_NAMES = ("trials.csv", "events.csv", "study.json")
+#: Read where it is there.
+_PEOPLE = "participants.csv"
 #: What zipfile raises for other files, damaged contents, unknown compression, and passwords.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
@@ -80,19 +85,25 @@ def read_files(trials: Path, study: Path, events: Path | None = None) -> Tables:
 
 
 def read_export(path: Path) -> Tables:
-    """Read and check an EXPORT.zip. Raises BadTable naming the zip and the file inside it."""
+    """Read and check an EXPORT.zip. Raises BadTable naming the zip and the file inside it.
+
+    A file beyond the limits of ``analysis.members`` is refused before anything is read.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             inside = set(archive.namelist())
-            absent = [n for n in ("trials.csv", "events.csv", "study.json") if n not in inside]
+            absent = [n for n in _NAMES if n not in inside]
             if absent:
                 raise BadTable([f"{path}: {name} is not in the zip" for name in absent])
+            read = [*_NAMES, *({_PEOPLE} & inside)]
+            if problems := size_problems(archive, read, str(path)):
+                raise BadTable(problems)
             tables = {
-                name: _parse_table(io.BytesIO(archive.read(name)), f"{path}: {name}")
+                name: _parse_table(io.BytesIO(read_member(archive, name)), f"{path}: {name}")
                 for name in ("trials.csv", "events.csv")
             }
-            study = _parse_study(archive.read("study.json"), f"{path}: study.json")
-            ends = _end_reasons(archive, path) if "participants.csv" in inside else {}
+            study = _parse_study(read_member(archive, "study.json"), f"{path}: study.json")
+            ends = _end_reasons(archive, path) if _PEOPLE in inside else {}
     except FileNotFoundError as error:
         raise BadTable(f"{path}: no such file") from error
     except OSError as error:
@@ -108,8 +119,8 @@ def read_export(path: Path) -> Tables:
 
 def _end_reasons(archive: zipfile.ZipFile, path: Path) -> dict[str, str]:
     """How the runs ended, by participant; only the words of a report rest on it."""
-    content = archive.read("participants.csv")
-    people = _parse_table(io.BytesIO(content), f"{path}: participants.csv")
+    content = read_member(archive, _PEOPLE)
+    people = _parse_table(io.BytesIO(content), f"{path}: {_PEOPLE}")
     if not {"participant_id", "end_reason"} <= set(people.columns):
         return {}
     return dict(zip(people["participant_id"], people["end_reason"], strict=True))

@@ -24,6 +24,7 @@ from rankers.places import place
 from rankers.plain_text import clean
 from rankers.processes import PerProcess
 from rankers.spending import Spending
+from rankers.values import Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -88,10 +89,14 @@ class LLMSettings:
 
 
 class _Failure(Exception):
-    """A try that may go better next time; ``wait`` is what the server asks for, in seconds."""
+    """A try that may go better next time; ``wait`` is what the server asks for, in seconds.
 
-    def __init__(self, words: str, wait: float | None = None):
+    ``is_refusal`` tells that the server did nothing for the request.
+    """
+
+    def __init__(self, words: str, wait: float | None = None, *, is_refusal: bool = False):
         self.wait = wait
+        self.is_refusal = is_refusal
         super().__init__(clean(words))
 
 
@@ -230,23 +235,38 @@ class Endpoint:
                 answer = _answer(_read(response))
                 self._check(answer)
                 return answer
-        except PermanentError:  # inside an answer of status 200
-            self.spending.give_back()
+        except (PermanentError, _Failure) as error:  # inside an answer of status 200
+            self._settle(body, is_free=isinstance(error, PermanentError) or error.is_refusal)
             raise
         except TooLarge:  # it was paid for, and the next one would be too
+            self._settle(body, is_free=False)
             raise PermanentError(
                 f"the answer of {self.shown_url} is larger than {_MOST_BYTES // 2**20} MB; "
                 "the rest of it was not read"
             ) from None
         except openai.APIStatusError as error:
-            self.spending.give_back()
+            self._settle(body, is_free=error.status_code < 500)
             raise _status_error(error) from error
         except openai.APIConnectionError as error:  # a timeout is one, too
-            if type(error.__cause__).__name__ in _NEVER_SENT:
-                self.spending.give_back()
+            self._settle(body, is_free=type(error.__cause__).__name__ in _NEVER_SENT)
             raise _connection_failure(error, seconds) from error
         except _http_errors() as error:  # while the body of an error status was read
+            self._settle(body, is_free=False)
             raise _broken_off(error) from error
+
+    def _settle(self, body: Body, *, is_free: bool) -> None:
+        """Give back a request that cost nothing; count what was sent with any other.
+
+        A gateway that gives up does not stop the model behind it, which is paid for all the same.
+        """
+        if is_free:
+            self.spending.give_back()
+        else:
+            self.spending.count(Usage(1, 0, None, 0), sent=self._n_characters(body), said=0)
+
+    def _n_characters(self, body: Body) -> int:
+        """How long the texts of a request are."""
+        return sum(len(message["content"]) for message in body["messages"])
 
     def _open(self, client: OpenAI, body: Body, timeout: Any) -> Any:
         """The response to a chat completion, as a context whose body is still to be read."""
@@ -333,7 +353,8 @@ def _answer(data: bytes) -> Body:
         words = _words(error)
         if isinstance(code, int) and 400 <= code < 500 and code not in _RETRIED_STATUSES:
             raise PermanentError(f"the server refused with {code}: {words}", code)
-        raise _Failure(f"the server reports: {words}")
+        is_refusal = isinstance(code, int) and 400 <= code < 500
+        raise _Failure(f"the server reports: {words}", is_refusal=is_refusal)
     return answer
 
 

@@ -61,8 +61,9 @@ class Spending:
     A call is taken off the limit before it is sent, so that ``max_calls`` is exact. What an answer
     costs is known when it is there, so ``max_tokens`` (sent and received) and ``max_cost`` can be
     overshot by the answers that are under way when they are reached. A request that the server
-    refused, or that never reached it, is given back; one that broke off or took too long may be
-    billed, so it counts as a call (of unknown tokens). Answers from a store cost nothing.
+    refused (status 4xx), or that never reached it, is given back. Any other without an answer (5xx,
+    broken off, too late, no completion) may be billed, so it counts as a call, and what was sent
+    with it as in ``count``. Answers from a store cost nothing.
     Forked processes count each for itself.
     Raises BadInput for limits that are no such numbers, and for ``max_cost`` without ``prices``.
     """

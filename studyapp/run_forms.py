@@ -100,6 +100,8 @@ class RunActionForm(forms.Form):
         required=False, max_length=MAX_NOTE, widget=forms.Textarea(attrs={"rows": 3})
     )
     minutes = forms.IntegerField(required=False, min_value=1, max_value=MAX_EXTENSION)
+    #: The run that the page was about. A page of before it was asked for names none.
+    run = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     back = forms.ChoiceField(required=False, choices=[("monitor", "monitor")])
 
     def __init__(self, *args: Any, needs_note: bool, needs_minutes: bool, **kwargs: Any):

@@ -138,6 +138,9 @@ class EmbeddingEndpoint(Endpoint):
         create: Any = client.embeddings.with_streaming_response.create
         return create(model="", input=[], extra_body=body, timeout=timeout)
 
+    def _n_characters(self, body: Body) -> int:
+        return sum(map(len, body["input"]))
+
     def _check(self, answer: Body) -> None:
         """Whether an answer holds the vectors asked for is checked when they are read."""
 

@@ -15,7 +15,7 @@ _KINDS = {"int": {"type": "integer"}, "bool": {"type": "boolean"}}
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "TrialRow": ("trials", {}),
     "EventRow": ("events", {}),
-    "ParticipantRow": ("participants", {"state": {"type": "string"}}),
+    "ParticipantRow": ("participants", {"state": {"type": "string"}, "run": {"type": "integer"}}),
 }
 ANY_OBJECT = {"type": "object", "additionalProperties": True}
 #: A claim in the interchange format, and where it stands in the study.

@@ -128,6 +128,13 @@ class RunActionBody(serializers.Serializer):
         max_value=MAX_EXTENSION,
         help_text="for extend: how long from now the place is held",
     )
+    run = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2**63 - 1,
+        help_text="the run that is meant, as participants list it: refused with 409 if another one "
+        "is the last by now",
+    )
 
 
 class VersionBody(serializers.Serializer):

@@ -93,7 +93,12 @@ class ParticipantAction(ApiView):
         if wanted is None or run_actions.last_run(study, participant) is None:
             raise Http404("There is no such participant or action in this study.")
         acted = run_actions.act(
-            study, participant, wanted, note=given["note"], minutes=given.get("minutes", 0)
+            study,
+            participant,
+            wanted,
+            note=given["note"],
+            minutes=given.get("minutes", 0),
+            run_id=given.get("run"),
         )
         runs = matching_runs(study, simulated=True).filter(pk=acted.run.pk)
         return Response(_participants(study, runs)[0])
@@ -190,6 +195,6 @@ def _filters(query: dict[str, Any]) -> dict[str, Any]:
 
 def _participants(study: Study, runs: Any) -> list[dict[str, Any]]:
     return [
-        _typed(participant_row(study, run)) | {"state": run["state"]}
-        for run in runs.values(*PARTICIPANT_FIELDS)
+        _typed(participant_row(study, run)) | {"state": run["state"], "run": run["pk"]}
+        for run in runs.values("pk", *PARTICIPANT_FIELDS)
     ]

@@ -156,7 +156,8 @@ def _enrol(
 def move_to_free_slot(token: str) -> Enrolment:
     """Give a person whose place expired before the first trial another one.
 
-    Raises NoFreeSlot when there is none, StalePage when trials were already done.
+    Raises NoFreeSlot when there is none, StalePage when trials were already done, NotOpen when the
+    study is closed.
     """
     with transaction.atomic():
         study = _lock_study_of(token)
@@ -165,6 +166,7 @@ def move_to_free_slot(token: str) -> Enrolment:
             return enrolment
         if enrolment.started_at is not None:
             raise StalePage("Your place in this study has expired.")
+        _refuse_unless_open(study)
         now = timezone.now()
         met = claims_met(enrolment.participant_id, besides=enrolment.pk)
         seat = take_seat(study, enrolment.run_kind, now, avoid=met)

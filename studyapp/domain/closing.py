@@ -13,15 +13,16 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from studyapp.domain import audit
-from studyapp.enums import AuditAction
-from studyapp.errors import StudyError
+from studyapp.enums import AuditAction, StudyState
+from studyapp.errors import NotEditable, StudyError
 from studyapp.models import Slot, Study, Subset
 
 
 def close_slots(study: Study, replication: int, number: int | None = None) -> int:
     """Give a slot, or every slot of a replication, to nobody any more; returns how many.
 
-    Raises StudyError where there is no such slot, or none of them is open.
+    Raises StudyError where there is no such slot, or none of them is open; NotEditable, as all here
+    do, where the study is closed.
     """
     return _change_slots(study, replication, number, is_closing=True)
 
@@ -54,6 +55,12 @@ def closed_of(study: Study) -> list[str]:
     return [f"slot {slot}" for slot in slots] + [f"subset {subset}" for subset in subsets]
 
 
+def refuse_closed(study: Study) -> None:
+    """Raise NotEditable where the study is closed: nothing in it goes on or is given out."""
+    if study.state == StudyState.CLOSED:
+        raise NotEditable("the study is closed: it takes no answers and gives out no place.")
+
+
 def _change_slots(study: Study, replication: int, number: int | None, *, is_closing: bool) -> int:
     name = str(replication) if number is None else f"{replication}.{number}"
     with _locked(study):
@@ -80,7 +87,7 @@ _ACTIONS = {True: AuditAction.SLOTS_CLOSED, False: AuditAction.SLOTS_REOPENED}
 def _locked(study: Study) -> Iterator[None]:
     """Arrivals wait: whoever comes after has seen the change."""
     with transaction.atomic():
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        refuse_closed(Study.objects.select_for_update(no_key=True).get(pk=study.pk))
         yield
 
 

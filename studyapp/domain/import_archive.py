@@ -29,6 +29,7 @@ from studyapp.domain.export_settings import FORMAT_VERSION
 from studyapp.domain.import_data import store_data
 from studyapp.domain.import_results import store_results
 from studyapp.domain.import_schedule import store_schedule
+from studyapp.domain.import_tables import DATA_FILES
 from studyapp.domain.importing import import_claims
 from studyapp.domain.lifecycle import freeze_record
 from studyapp.enums import AuditAction, TrialKind
@@ -41,6 +42,8 @@ LIMITS = {
     "claims.jsonl": 1024**3,
     "rankings.jsonl": 1024**3,
 }
+#: Other ways of packing unpack a whole piece at once, however large it becomes.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: More files than any export holds.
 MAX_MEMBERS = 100
 #: Closed slots named in a note.
@@ -89,7 +92,7 @@ def import_study(
     """
     path = Path(path)
     with tempfile.TemporaryDirectory(prefix="suffice-import-") as folder:
-        files = _unpack(path, Path(folder))
+        files = _unpack(path, Path(folder), with_data)
         content = _study_content(path, files["study.json"])
         slug = slug or str(content["study_id"])
         check_slug(slug, "slug")
@@ -206,11 +209,11 @@ def _study_content(path: Path, file: Path) -> dict[str, Any]:
     return content
 
 
-def _unpack(path: Path, folder: Path) -> dict[str, Path]:
+def _unpack(path: Path, folder: Path, with_data: bool) -> dict[str, Path]:
     """The files of ``LIMITS``, unpacked into ``folder``; names in the zip never become paths."""
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_members(path, archive)
+            _check_members(path, archive, with_data)
             return {name: _unpack_one(archive, name, folder / name) for name in LIMITS}
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise BadUpload(f"{path}: no zip file, or a damaged one ({error}).") from None
@@ -220,7 +223,7 @@ def _unpack(path: Path, folder: Path) -> dict[str, Path]:
         raise BadUpload(f"{path}: cannot be read ({error.strerror or error}).") from None
 
 
-def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
+def _check_members(path: Path, archive: zipfile.ZipFile, with_data: bool) -> None:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(names) > MAX_MEMBERS:
@@ -229,8 +232,9 @@ def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
     if odd:
         raise BadUpload(f"{path}: holds {odd[0]!r}; the names in an export are plain file names.")
     problems = [f"{path}: {name} is not in the zip." for name in LIMITS if name not in names]
+    read = [*LIMITS, *DATA_FILES] if with_data else list(LIMITS)
     problems += [
-        f"{path}: {name} is in the zip more than once." for name in LIMITS if names.count(name) > 1
+        f"{path}: {name} is in the zip more than once." for name in read if names.count(name) > 1
     ]
     problems += [
         f"{path}: {info.filename} unpacks to {info.file_size} bytes; at most "
@@ -238,6 +242,15 @@ def _check_members(path: Path, archive: zipfile.ZipFile) -> None:
         for info in infos
         if info.filename in LIMITS and info.file_size > LIMITS[info.filename]
     ]
+    problems += [
+        f"{path}: {info.filename} is packed in an unusual way; export the study again."
+        for info in infos
+        if info.filename in LIMITS and info.compress_type not in _METHODS
+    ]
+    if with_data:
+        from analysis.members import size_problems  # with pandas: no draft should wait for it
+
+        problems += size_problems(archive, DATA_FILES, str(path))
     if problems:
         raise BadUpload(problems)
 

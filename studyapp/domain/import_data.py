@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
-
 from studyapp.domain.consent import keep_consent_text
+from studyapp.domain.import_checks import check_told, utc_moment
 from studyapp.domain.import_people import store_people, store_withdrawals
 from studyapp.domain.import_tables import read_tables, rows_of
 from studyapp.domain.import_trials import store_answers, store_trials
@@ -35,6 +34,7 @@ def store_data(study: Study, path: Path, content: dict[str, Any]) -> tuple[int, 
         raise BadUpload(
             f"{path}: the exported study had not opened, so there are no data: import it without."
         )
+    check_told(content)
     tables = read_tables(path)
     _reopen(study, path, content)
     runs = store_people(study, rows_of(tables.participants))
@@ -61,11 +61,9 @@ def _reopen(study: Study, path: Path, content: dict[str, Any]) -> None:
 
 
 def _time(path: Path, content: dict[str, Any], name: str) -> datetime:
-    value = content.get(name)
-    try:
-        moment = parse_datetime(value) if isinstance(value, str) else None
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise BadUpload(f"{path}: study.json: field {name}: {value!r} is not a UTC time.")
+    moment = utc_moment(content.get(name))
+    if moment is None:
+        raise BadUpload(
+            f"{path}: study.json: field {name}: {content.get(name)!r} is not a UTC time."
+        )
     return moment

@@ -11,7 +11,6 @@ from typing import Any
 from django.utils import timezone
 
 from studyapp.codes import participant_code, run_token
-from studyapp.domain.assignment import token_digest
 from studyapp.domain.import_tables import Row
 from studyapp.enums import EnrolmentState, RunKind
 from studyapp.errors import BadUpload
@@ -52,6 +51,7 @@ def store_people(study: Study, rows: Iterable[Row]) -> dict[RunKey, Enrolment]:
     seats: Counter[tuple[int, str]] = Counter()
     runs: dict[RunKey, Enrolment] = {}
     problems = []
+    versions = set(study.versions.values_list("number", flat=True))
     for row in rows:
         slot = slots.get((row["replication"], row["slot"]))
         if slot is None:
@@ -61,10 +61,16 @@ def store_people(study: Study, rows: Iterable[Row]) -> dict[RunKey, Enrolment]:
             )
         elif run_key(row) in runs:
             problems.append(f"{FILE}: participant {row['participant_id']}: the same run twice")
+        elif (row.get("version") or 1) not in versions:
+            problems.append(
+                f"{FILE}: participant {row['participant_id']}: column version: {row['version']} is "
+                "not among the versions of study.json"
+            )
         else:
             run = _run(row, people[row["participant_id"]], slot)
             run.seat = _seat(run, seats)
             runs[run_key(row)] = run
+    problems += _overfull(study, slots, seats)
     if problems:
         raise BadUpload(problems)
     Enrolment.objects.bulk_create(runs.values(), batch_size=BATCH)
@@ -72,22 +78,23 @@ def store_people(study: Study, rows: Iterable[Row]) -> dict[RunKey, Enrolment]:
 
 
 def store_withdrawals(study: Study, withdrawn: Any) -> None:
-    """Keep the counts of people who withdrew (``withdrawn`` of study.json)."""
+    """Keep the counts of people who withdrew (``withdrawn`` of study.json, checked before)."""
     for kind in RunKind.values:
         counts = withdrawn.get(kind) if isinstance(withdrawn, dict) else None
         counts = counts if isinstance(counts, dict) else {}
         n, n_trials = counts.get("participants", 0), counts.get("trials", 0)
-        Withdrawal.objects.bulk_create(
+        rows = (
             Withdrawal(
                 study=study,
                 # Of no run of this server, so that the row lets nothing be deleted.
                 enrolment_number=-1 - secrets.randbelow(2**62),
-                token_digest=token_digest(run_token()),
+                token_digest=secrets.token_hex(32),
                 run_kind=kind,
                 n_trials=0 if index else n_trials,
             )
             for index in range(n)
         )
+        Withdrawal.objects.bulk_create(rows, batch_size=BATCH)
 
 
 def _participants(study: Study, rows: list[Row]) -> dict[str, Participant]:
@@ -163,6 +170,24 @@ def _seat(run: Enrolment, seats: Counter[tuple[int, str]]) -> int:
     key = (run.slot_id, run.run_kind)
     seats[key] += 1
     return seats[key]
+
+
+def _overfull(
+    study: Study,
+    slots: dict[tuple[int, int], Slot],
+    seats: Counter[tuple[int, str]],
+) -> list[str]:
+    """One line for each slot that more people hold than it has seats, under any version."""
+    contents = study.versions.values_list("content", flat=True)
+    told = [(content.get("recruiting") or {}).get("extra_places") or 0 for content in contents]
+    extra = max([study.recruiting_setting("extra_places"), *told])
+    by_pk = {slot.pk: slot for slot in slots.values()}
+    return [
+        f"{FILE}: slot {by_pk[pk]}: {n} {kind} runs hold a place, but it has "
+        f"{by_pk[pk].target + extra}"
+        for (pk, kind), n in seats.items()
+        if n > by_pk[pk].target + extra
+    ]
 
 
 def _run_kind(row: Row) -> str:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+#: The further files that an import with data reads.
+DATA_FILES = ("trials.csv", "events.csv", "participants.csv", "questionnaire.csv")
 #: Rows turned into Python values at once.
 CHUNK = 2000
 
@@ -66,6 +68,7 @@ def _typed(path: Path, name: str, key: str) -> pd.DataFrame:
 
     import analysis
     from analysis.load import read_table
+    from analysis.members import read_member, size_problems
     from analysis.typed import typed_table
 
     member = f"{name}.csv"
@@ -73,7 +76,9 @@ def _typed(path: Path, name: str, key: str) -> pd.DataFrame:
         target = Path(folder) / member
         try:
             with zipfile.ZipFile(path) as archive:
-                target.write_bytes(archive.read(member))
+                if too_large := size_problems(archive, [member], str(path)):
+                    raise BadUpload(too_large)
+                target.write_bytes(read_member(archive, member))
         except KeyError:
             raise BadUpload(f"{path}: {member} is not in the zip.") from None
         raw = read_table(target)

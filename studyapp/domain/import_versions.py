@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
-
 from studyapp.domain import audit
 from studyapp.domain.configuration import check_configuration
+from studyapp.domain.import_checks import utc_moment
 from studyapp.domain.version_rows import CHANGEABLE, content_of, write_version
 from studyapp.errors import BadUpload, StudyError
 from studyapp.models import Study, StudyVersion
@@ -63,10 +62,7 @@ def _version(
 
 
 def _time(where: str, value: Any) -> datetime:
-    try:
-        moment = parse_datetime(value) if isinstance(value, str) else None
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    moment = utc_moment(value)
+    if moment is None:
         raise BadUpload(f"{where}: field created_at: {value!r} is not a UTC time")
     return moment

@@ -128,12 +128,20 @@ def last_run(study: Study, participant: str) -> Enrolment | None:
 
 
 def act(
-    study: Study, participant: str, action: RunAction, *, note: str = "", minutes: int = 0
+    study: Study,
+    participant: str,
+    action: RunAction,
+    *,
+    note: str = "",
+    minutes: int = 0,
+    run_id: int | None = None,
 ) -> Acted:
     """Do an action to the participant's last run, in one transaction.
 
-    Raises NotEditable where the run is in a state in which it cannot be done, StudyError where
-    there is no such participant or the note or the minutes will not do.
+    ``run_id`` is the run that was meant, by its primary key; None means whichever is the last.
+    Raises NotEditable where the run is in a state in which it cannot be done, or another one is the
+    last by now; StudyError where there is no such participant or the note or the minutes will not
+    do.
     """
     with transaction.atomic():
         # Nobody joins, ends or withdraws between the look and the act.
@@ -141,6 +149,11 @@ def act(
         run = last_run(study, participant)
         if run is None:
             raise StudyError(f"participant {participant!r}: there is no such run in this study.")
+        if run_id not in (None, run.pk):
+            raise NotEditable(
+                f"participant {participant!r} has begun another run since, which is "
+                f"{run.get_state_display().lower()}: nothing was changed. Look at the runs again."
+            )
         if _is_done(run, action, minutes):
             return Acted(run, is_new=False)
         if run.state not in action.allowed_from:

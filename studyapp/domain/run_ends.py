@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from studyapp.domain import audit
+from studyapp.domain.closing import refuse_closed
 from studyapp.domain.seats import free_seat_in, mark_incomplete
 from studyapp.enums import AuditAction, EnrolmentState, TrialState
 from studyapp.errors import NoFreeSlot, StalePage, StudyError
@@ -153,7 +154,8 @@ def restore_run(study: Study, participant_code: str) -> Enrolment:
     A run that was finished is so again. Any other goes on where it stopped, in its slot, with a
     new lease; the trial that it was in is open again, with the time between inside it. Whoever was
     screened out or failed the checks stays out. Raises StudyError where there is no such run, the
-    person has another one under way, or no seat of the slot is free any more.
+    person has another one under way, or no seat of the slot is free any more; NotEditable where a
+    run would go on in a closed study.
     """
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -162,6 +164,7 @@ def restore_run(study: Study, participant_code: str) -> Enrolment:
         old_state = run.state
         run.state = restored_state(run)
         if run.state != EnrolmentState.COMPLETED:
+            refuse_closed(study)
             _go_on(run, study.lease_minutes)
         run.seat = _seat_again(study, run, participant_code)
         run.end_reason = run.end_note = run.ended_from = ""
@@ -227,6 +230,7 @@ def extend_run(study: Study, participant_code: str, minutes: int) -> Enrolment:
         raise StudyError(f"minutes: must be a number from 1 to {MAX_EXTENSION}.")
     with transaction.atomic():
         study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        refuse_closed(study)
         run = _last_run(study, participant_code, RUNNING, "holds no place")
         run.lease_until = max(run.lease_until, timezone.now() + timedelta(minutes=minutes))
         run.save(update_fields=["lease_until"])

@@ -69,7 +69,9 @@ def participant_action(
     needs = {"needs_note": wanted.needs_note, "needs_minutes": wanted.needs_minutes}
     if request.method != "POST":
         back = request.GET.get("back", "")
-        form = RunActionForm(initial={"back": back, "minutes": HOUR}, **needs)
+        form = RunActionForm(
+            initial={"back": back, "minutes": HOUR, "run": seen[0].run.pk}, **needs
+        )
         return _action_page(request, seen[0], wanted, form)
     form = RunActionForm(request.POST, **needs)
     if not form.is_valid():
@@ -77,7 +79,12 @@ def participant_action(
     given = form.cleaned_data
     try:
         acted = run_actions.act(
-            study, participant, wanted, note=given["note"], minutes=given["minutes"] or 0
+            study,
+            participant,
+            wanted,
+            note=given["note"],
+            minutes=given["minutes"] or 0,
+            run_id=given["run"],
         )
     except StudyError as error:
         seen = runs_seen(study, participant, timezone.now())
@@ -147,6 +154,8 @@ def _action_page(
         "is_possible": is_possible,
         "state": seen.run.get_state_display().lower(),
         "form": form,
+        # A page that says why it was refused shows the last run: its form is about that one.
+        "run": seen.run.pk if refused or "run" in form.errors else form["run"].value(),
         "back": _back(study, seen.run.participant.code, form["back"].value() or ""),
         "needs_minutes": action.needs_minutes,
         "refused": refused,

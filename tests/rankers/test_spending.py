@@ -124,7 +124,8 @@ def test_both_answers_count_when_the_first_was_cut():
 
 def test_refused_requests_are_given_back():
     spending = Spending(max_calls=1)
-    with LLMServer([status(503), status(429), say("[1]")]) as server:
+    busy = raw_body({"error": {"message": "too many", "code": 429}})
+    with LLMServer([status(408), status(429), busy, say("[1]")]) as server:
         llm_at(server, spending=spending).complete(MESSAGES, max_tokens=5)
     assert spending.calls == 1
     inside = raw_body({"error": {"message": "no such model", "code": 404}})
@@ -152,6 +153,29 @@ def test_requests_without_an_end_may_be_billed_and_count():
         with pytest.raises(SpendLimitReached):
             llm_at(server, spending=spending).complete(MESSAGES, max_tokens=5)
         assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        llm_server.drop(),
+        llm_server.delay(2),
+        status(500),
+        status(504),
+        raw_body({"ok": 1}),
+        raw_body("<html>busy</html>"),
+        raw_body({"error": {"message": "upstream", "code": 502}}),
+    ],
+)
+@pytest.mark.parametrize("limits", [{"max_tokens": 25}, {"max_calls": 3}])
+def test_whatever_was_sent_without_an_answer_counts_with_what_was_sent(act, limits):
+    spending = Spending(**limits)
+    settings = replace(QUICK, try_timeout=0.3)
+    with LLMServer(lambda _: act) as server:
+        with pytest.raises(SpendLimitReached):
+            llm_at(server, spending=spending, settings=settings).complete(MESSAGES, max_tokens=5)
+        assert len(server.requests) == 3
+    assert (spending.calls, spending.tokens) == (3, 3 * len("Which one?"))
 
 
 def test_a_server_that_does_not_say_its_tokens_is_taken_to_use_one_a_character():
@@ -219,7 +243,7 @@ def test_after_a_stop_nothing_is_sent_and_a_pause_between_tries_ends():
 
     def script(request: Request) -> Act:
         busy.set()
-        return status(503, retry_after="50")
+        return status(429, retry_after="50")
 
     caught: list[SpendLimitReached] = []
 

@@ -22,6 +22,7 @@ from studyapp.enums import RunKind
 from studyapp.models import AuditEntry, Enrolment, Event, Study, Trial
 from tests import factories
 from tests.studyapp.api.asking import Api, error_of
+from tests.studyapp.views.console import finished, played
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +89,7 @@ def test_one_participant_is_found_by_pseudonym_in_this_study_only(api: Api, stud
 
 def test_R117_people_are_told_by_pseudonym_alone(api: Api, study: Study) -> None:
     [row, *_] = api.rows(address(study, "participants/"))
-    assert set(row) == {*names_of("participants"), "state"}
+    assert set(row) == {*names_of("participants"), "state", "run"}
     text = api.get(address(study, "participants/")).content.decode()
     for trial in Trial.objects.select_related("enrolment"):
         assert trial.enrolment.token not in text
@@ -338,3 +339,20 @@ def test_an_export_that_cannot_be_written_is_told_in_json(
     answer = api.get(address(study, "export.zip"), headers={"Accept": "application/zip"})
     assert answer.status_code == 400
     assert error_of(answer)["code"] == "refused"
+
+
+def test_an_action_that_names_an_earlier_run_leaves_the_one_begun_since_alone(api, study):
+    earlier, last = finished(study), played(study, 1)
+    code = earlier.participant.code
+    [listed] = [
+        row for row in api.rows(address(study, "participants/")) if row["participant_id"] == code
+    ]
+    assert listed["run"] == earlier.pk
+    Enrolment.objects.filter(pk=last.pk).update(participant=earlier.participant)
+    path = address(study, f"participants/{code}/reject/")
+    answer = api.post(path, {"note": "copied", "run": earlier.pk})
+    assert answer.status_code == 409
+    assert "which is in the trials" in answer.json()["error"]["message"]
+    assert Enrolment.objects.get(pk=last.pk).state == "active"
+    assert api.post(path, {"note": "copied", "run": last.pk}).json()["run"] == last.pk
+    assert Enrolment.objects.get(pk=last.pk).state == "rejected"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from studyapp.domain import closing
 from studyapp.domain.trials import record_decision, start_next_trial
 from studyapp.enums import EnrolmentState, RunKind
-from studyapp.errors import NoFreeSlot, StudyError
+from studyapp.errors import NoFreeSlot, NotEditable, StudyError
 from studyapp.models import AuditEntry, Enrolment, Study
 from tests import factories
 from tests.studyapp.domain.test_assignment import expire
@@ -107,3 +108,23 @@ def test_a_change_that_changes_nothing_is_refused_and_not_logged(study, change, 
         change(study)
     assert len(logged()) == 2
     assert arrivals(other) == ["1.1", "1.2"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda study: closing.close_slots(study, 1, 2),
+        lambda study: closing.reopen_slots(study, 1, 1),
+        lambda study: closing.close_subset(study, 2),
+        lambda study: closing.reopen_subset(study, 1),
+    ],
+)
+def test_in_a_closed_study_nothing_is_closed_or_opened_again(change):
+    study = factories.open_study(n_subsets=2)
+    closing.close_slots(study, 1, 1)
+    closing.close_subset(study, 1)
+    before = closing.closed_of(study)
+    Study.objects.filter(pk=study.pk).update(state="closed", closed_at=timezone.now())
+    with pytest.raises(NotEditable, match="the study is closed"):
+        change(study)
+    assert closing.closed_of(study) == before

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -238,9 +239,77 @@ def test_a_deidentified_export_makes_a_draft_and_its_data_are_refused_with_the_r
 ):
     path = tmp_path / "passed-on.zip"
     export_study(original, path, shape=Shape(deidentified=True))
-    with pytest.raises(BadUpload, match=r"this export is de-identified.*without the data"):
+    with pytest.raises(BadUpload, match="comes back as a draft only"):
         import_study(path, "copy", with_data=True)
     assert not Study.objects.filter(slug="copy").exists()
     made = import_study(path, "copy")
     assert (made.study.state, made.n_trials) == (StudyState.DRAFT, 0)
     assert made.n_slots == original.slots.count()
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_table_that_unpacks_to_far_more_is_refused_before_anything_is_read(
+    archive, monkeypatch, name
+):
+    members = members_of(archive)
+    members[name] += b" " * 20 * 1024**2
+    bomb = zipped(archive.with_name("bomb.zip"), members)
+    monkeypatch.setattr("studyapp.domain.import_archive._make_study", None)
+    monkeypatch.setattr("studyapp.domain.import_archive._unpack_one", None)
+    with pytest.raises(BadUpload, match=f"{name} unpacks to .* at most 100 times its packed size"):
+        import_study(bomb, "copy", with_data=True)
+
+
+def test_a_data_table_twice_in_the_zip_is_refused(archive):
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(archive, "a") as twice:
+        twice.writestr("participants.csv", "participant_id\n")
+    with pytest.raises(BadUpload, match=r"participants\.csv is in the zip more than once"):
+        import_study(archive, "copy", with_data=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        *(
+            ("withdrawn", {"real": {"participants": n}}, "field withdrawn.real.participants: must")
+            for n in ("x", 1.5, -3, True, None, 100_001)
+        ),
+        *(
+            ("withdrawn", {"pilot": {"trials": n}}, "field withdrawn.pilot.trials: must be a whole")
+            for n in ("many", 10**30, -5, [])
+        ),
+        ("withdrawn", [1], "field withdrawn: must hold counts"),
+        ("withdrawn", {"odd": {}}, "field withdrawn: must hold counts"),
+        ("withdrawn", {"real": 3}, "field withdrawn.real: must hold participants and trials"),
+        ("opened_at", "0001-01-01T00:00:00+14:00", "field opened_at:"),
+        ("opened_at", "9999-12-31T23:59:59-14:00", "field opened_at:"),
+        ("state", "zzz", "field state: must be one of open, paused, closed"),
+        ("state", ["open"], "field state: must be one of open, paused, closed"),
+        ("state", "draft", "field state: must be one of open, paused, closed"),
+    ],
+)
+def test_what_study_json_tells_of_people_is_checked(archive, field, value, said):
+    changed = exported.changed(archive, "study.json", lambda told: told[0].update({field: value}))
+    with pytest.raises(BadUpload, match=re.escape(said)):
+        import_study(changed, "copy", with_data=True)
+    assert not Study.objects.filter(slug="copy").exists()
+
+
+def test_a_version_that_is_not_listed_is_refused(archive):
+    odd = cells(archive, "participants.csv", lambda row: row.__setitem__("version", "99999"))
+    with pytest.raises(BadUpload, match="column version: 99999 is not among the versions"):
+        import_study(odd, "copy", with_data=True)
+
+
+def test_more_people_in_a_slot_than_it_has_seats_are_refused(archive):
+    members = members_of(archive)
+    rows = list(csv.DictReader(io.StringIO(members["participants.csv"].decode(), newline="")))
+    [done, *_] = [row for row in rows if row["participant_status"] == "completed"]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(done))
+    writer.writeheader()
+    writer.writerows([*rows, *(done | {"participant_id": f"more{n}"} for n in range(3))])
+    members["participants.csv"] = text.getvalue().encode()
+    changed = zipped(archive.with_name("changed.zip"), members)
+    with pytest.raises(BadUpload, match=r"participants\.csv: slot .* real runs hold a place, but"):
+        import_study(changed, "copy", with_data=True)

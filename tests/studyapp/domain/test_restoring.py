@@ -8,15 +8,16 @@ import pytest
 from django.utils import timezone
 
 from studyapp.domain import run_ends
-from studyapp.domain.assignment import join, withdraw
+from studyapp.domain.assignment import join, move_to_free_slot, withdraw
 from studyapp.domain.join_forms import JoinForm
 from studyapp.domain.trials import record_decision, reveal_next, start_next_trial
 from studyapp.enums import EnrolmentState, TrialState
-from studyapp.errors import StudyError
+from studyapp.errors import NotEditable, NotOpen, StudyError
 from studyapp.models import AuditEntry, Enrolment, Study, Trial, VerificationAnswer
 from tests import factories
 from tests.studyapp.domain.test_run_ends import ENDS
 from tests.studyapp.domain.test_trials import in_threads
+from tests.studyapp.views.console import finished, played
 
 pytestmark = pytest.mark.django_db
 
@@ -158,3 +159,34 @@ def test_arrivals_and_a_restored_run_never_share_a_seat():
         assert sum(isinstance(answer, StudyError) for answer in answers) == 5
         held = Enrolment.objects.filter(slot__study=study, state="consented")
         assert held.values("slot").distinct().count() == held.count() == 4
+
+
+def close(study: Study) -> None:
+    Study.objects.filter(pk=study.pk).update(state="closed", closed_at=timezone.now())
+
+
+def test_in_a_closed_study_no_run_goes_on_but_a_finished_one_can_be_judged():
+    study = factories.open_study(n_replications=2)
+    going, done = played(study, 1), finished(study)
+    held = going.lease_until
+    run_ends.return_run(study, going.participant.code)
+    run_ends.reject_run(study, done.participant.code, "the wrong row of my list")
+    close(study)
+    with pytest.raises(NotEditable, match="the study is closed"):
+        run_ends.restore_run(study, going.participant.code)
+    going.refresh_from_db()
+    assert (going.state, going.lease_until) == (EnrolmentState.RETURNED, held)
+    assert run_ends.restore_run(study, done.participant.code).state == EnrolmentState.COMPLETED
+
+
+def test_in_a_closed_study_no_place_is_held_longer_and_none_given_again():
+    study = factories.open_study(n_replications=2)
+    held, left = played(study, 1), factories.joined(study)
+    run_ends.release_run(study, left.participant.code)
+    close(study)
+    with pytest.raises(NotEditable, match="the study is closed"):
+        run_ends.extend_run(study, held.participant.code, 60)
+    with pytest.raises(NotOpen):
+        move_to_free_slot(left.token)
+    left.refresh_from_db()
+    assert left.state == EnrolmentState.TIMED_OUT

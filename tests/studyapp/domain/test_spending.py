@@ -317,3 +317,17 @@ def test_the_estimate_is_what_a_run_then_sends(
     assert server.n_requests == 8
     call_command("precompute", study.slug, estimate=True)
     assert capsys.readouterr().out == "asked: nothing is left to ask\n"
+
+
+@pytest.mark.parametrize("limit", ["max_calls", "max_tokens"])
+def test_gateways_that_give_up_are_asked_no_more_often_than_the_limit_lets(
+    server: LLMServer, bells: list[int], limit: str
+) -> None:
+    server.script = lambda _: status(504)
+    study = study_asking(n_claims=3)
+    spending.set_limits(study, **{limit: 1})
+    precompute.queue_jobs(study)
+    run_all(study, bells)
+    assert server.n_requests == account(study).usage.calls == 1
+    assert account(study).usage.prompt_tokens > 1
+    assert account(study).reached

@@ -266,9 +266,7 @@ def test_payments_hold_ids_and_no_pseudonym_and_are_logged(
     assert {row["link_name"] for row in rows} == {""}
     done = Enrolment.objects.get(pk=people["done"].pk)
     moments = (done.consented_at, done.started_at, done.ended_at)
-    assert [rows[0][name] for name in times] == [
-        f"{moment:%Y-%m-%dT%H:%MZ}" for moment in moments
-    ]
+    assert [rows[0][name] for name in times] == [f"{moment:%Y-%m-%dT%H:%MZ}" for moment in moments]
     assert rows[1]["ended_at"] == ""
     text = response.content.decode()
     assert not any(person.code in text for person in Participant.objects.all())

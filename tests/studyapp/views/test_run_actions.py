@@ -43,7 +43,7 @@ def address(study: Study, run: Enrolment, action: str) -> str:
     return url("participant-action", study, run.participant.code, action)
 
 
-def post(client: Client, study: Study, run: Enrolment, action: str, **more: Any) -> Any:
+def post(client: Client, study: Study, run: Enrolment, action: str, /, **more: Any) -> Any:
     form = {"note": "too fast", "minutes": "90"} | more
     return client.post(address(study, run, action), form)
 
@@ -218,3 +218,35 @@ def test_an_end_whose_place_is_taken_cannot_be_undone(client: Client) -> None:
     assert response.status_code == 400
     assert "is taken by now" in response.content.decode()
     assert Enrolment.objects.get(pk=run.pk).end_reason == "released"
+
+
+def two_runs(study: Study) -> tuple[Enrolment, Enrolment]:
+    """A person's finished run and the one they begin after ``study``'s researcher looked."""
+    return finished(study), played(study, 1)
+
+
+def test_a_form_about_an_earlier_run_does_not_reach_the_one_begun_since(
+    client: Client, study: Study
+) -> None:
+    earlier, last = two_runs(study)
+    shown = read(client, address(study, earlier, "reject"))
+    assert f'name="run" value="{earlier.pk}"' in shown
+    assert earlier.token not in shown
+    Enrolment.objects.filter(pk=last.pk).update(participant=earlier.participant)
+    refused = post(client, study, earlier, "reject", run=str(earlier.pk))
+    assert refused.status_code == 409
+    told = words(refused.content.decode())
+    assert "has begun another run since, which is in the trials: nothing was changed" in told
+    assert f'name="run" value="{last.pk}"' in refused.content.decode()
+    states = Enrolment.objects.filter(pk__in=[earlier.pk, last.pk]).order_by("pk")
+    assert list(states.values_list("state", flat=True)) == ["completed", "active"]
+    assert post(client, study, earlier, "reject", run=str(last.pk)).status_code == 302
+    assert Enrolment.objects.get(pk=last.pk).state == EnrolmentState.REJECTED
+
+
+def test_a_form_that_lacks_its_note_stays_about_its_run(client: Client, study: Study) -> None:
+    earlier, last = two_runs(study)
+    Enrolment.objects.filter(pk=last.pk).update(participant=earlier.participant)
+    again = post(client, study, earlier, "reject", note=" ", run=str(earlier.pk))
+    assert again.status_code == 422
+    assert f'name="run" value="{earlier.pk}"' in again.content.decode()
