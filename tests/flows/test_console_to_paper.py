@@ -197,7 +197,7 @@ def test_from_an_empty_installation_to_the_same_measures_elsewhere(
     first = site.ask("print(Participant.objects.get().code)")
     given_back(page, server, first)
     gone = Visitor(server).get(link.format("5f0000000000000000000001")).text
-    assert "You have returned this study" in gone
+    assert "This study was returned" in gone
 
     sitter = browser.new_context().new_page()
     play_in_browser(sitter, link.format("5f0000000000000000000002"))
